@@ -1,0 +1,151 @@
+"""The kinds of numbers that a graph runs in. This module holds the protocol and float64."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from math import erf, inf, pi
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from regard._errors import NumberError
+
+if TYPE_CHECKING:
+    from regard.graph.operation import Array
+
+
+class Numbers(ABC):
+    """What every operation needs of numbers, elementwise on arrays.
+
+    Addition, multiplication, division, `@` and `sum` are the arrays' own.
+    """
+
+    word: ClassVar[str]
+    shifts: ClassVar[bool] = False  # whether exp subtracts the maximum first, against overflow
+
+    @abstractmethod
+    def array(self, given: Array) -> Array:
+        """Given numbers (float64, or Fractions in an object array) in these numbers."""
+
+    @abstractmethod
+    def constant(self, value: Fraction | int) -> Any: ...
+
+    @abstractmethod
+    def exp(self, array: Array) -> Array: ...
+
+    @abstractmethod
+    def sqrt(self, array: Array) -> Array: ...
+
+    @abstractmethod
+    def tanh(self, array: Array) -> Array: ...
+
+    @abstractmethod
+    def erf(self, array: Array) -> Array: ...
+
+    @abstractmethod
+    def sin(self, array: Array) -> Array: ...
+
+    @abstractmethod
+    def cos(self, array: Array) -> Array: ...
+
+    @abstractmethod
+    def power(self, base: Fraction, exponent: Fraction) -> Any: ...
+
+    @property
+    @abstractmethod
+    def pi(self) -> Any: ...
+
+    @property
+    @abstractmethod
+    def minus_infinity(self) -> Any: ...
+
+    @abstractmethod
+    def is_masked(self, array: Array) -> Array:
+        """Where the array is −∞."""
+
+    @abstractmethod
+    def is_zero(self, array: Array) -> Array: ...
+
+    def tidy(self, array: Array) -> Array:
+        """The same values in the form to keep and show."""
+        return array
+
+    def permissions(self, allowed: Array) -> Array:
+        """0 where `allowed`, −∞ elsewhere: what a mask adds to the scores."""
+        return np.where(allowed, self.constant(0), self.minus_infinity)
+
+
+class Float64(Numbers):
+    word = "float64"
+    shifts = True
+
+    def array(self, given: Array) -> Array:
+        return np.asarray(given, dtype=np.float64)
+
+    def constant(self, value: Fraction | int) -> float:
+        return float(value)
+
+    exp = staticmethod(np.exp)  # type: ignore[assignment]
+    sqrt = staticmethod(np.sqrt)  # type: ignore[assignment]
+    tanh = staticmethod(np.tanh)  # type: ignore[assignment]
+    sin = staticmethod(np.sin)  # type: ignore[assignment]
+    cos = staticmethod(np.cos)  # type: ignore[assignment]
+    is_masked = staticmethod(np.isneginf)  # type: ignore[assignment]
+
+    def erf(self, array: Array) -> Array:
+        return np.vectorize(erf, otypes=[np.float64])(array)
+
+    def power(self, base: Fraction, exponent: Fraction) -> float:
+        return float(base) ** float(exponent)
+
+    @property
+    def pi(self) -> float:
+        return pi
+
+    @property
+    def minus_infinity(self) -> float:
+        return -inf
+
+    def is_zero(self, array: Array) -> Array:
+        return array == 0
+
+
+def read_given(name: str, value: Any) -> Array:
+    """Numbers as the user passed them: float64, or exact Fractions where text was passed.
+
+    A bool array is a mask and stays one. Complex, ragged and textual input is refused.
+    """
+    if hasattr(value, "detach"):  # a torch tensor
+        value = value.detach().cpu().double().numpy()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise NumberError(f"{name}: the rows have different lengths: {value!r}") from error
+    if array.dtype == bool:
+        return array
+    if array.dtype.kind in "iu":
+        return array.astype(object) if abs(array).max(initial=0) > 2**53 else array.astype(float)
+    if array.dtype.kind == "f":
+        return array.astype(np.float64)
+    if array.dtype.kind in "OUS":
+        return np.frompyfunc(lambda entry: _exact(name, entry), 1, 1)(array.astype(object))
+    raise NumberError(f"{name}: numbers are wanted, but an array of {array.dtype} was passed")
+
+
+def _exact(name: str, entry: Any) -> Fraction | float:
+    if isinstance(entry, float) and (entry != entry or entry in (inf, -inf)):
+        return entry
+    try:
+        return Fraction(entry.replace("−", "-").strip() if isinstance(entry, str) else entry)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        pass
+    try:
+        return float(entry.replace("−", "-").replace("∞", "inf"))
+    except (ValueError, AttributeError) as error:
+        raise NumberError(f"{name}: {entry!r} is no number") from error
+
+
+def as_fraction(entry: Any) -> Fraction:
+    """A finite given number exactly, as it is written: the float 0.8 is four fifths."""
+    return entry if isinstance(entry, Fraction) else Fraction(repr(float(entry)))

@@ -1,0 +1,142 @@
+"""What an operation is: one record that knows its shapes, numbers, formula, cost, adjoint, code.
+
+Nothing about an operation stands anywhere else. A step of a graph applies one operation to
+earlier steps; an operation's own fields are its options, so that a rewrite can change them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard._axes import LEADING
+from regard.graph.polynomial import Polynomial
+
+if TYPE_CHECKING:
+    from regard.graph.gradient import Tape
+    from regard.graph.notation import Math
+    from regard.graph.numbers import Numbers
+
+Array = NDArray[Any]
+
+
+class Axis(NamedTuple):
+    """One axis of a step: its name from the glossary and its size as a formula."""
+
+    name: str
+    size: Polynomial
+
+
+Axes = tuple[Axis, ...]
+
+
+class Setting(NamedTuple):
+    """What an operation computes in: the kind of numbers and the sizes of this computation."""
+
+    numbers: Numbers
+    sizes: Mapping[str, int]
+
+
+def entries(axes: Axes) -> Polynomial:
+    """How many numbers an array with these axes holds."""
+    count = Polynomial.of(1)
+    for axis in axes:
+        count = count * axis.size
+    return count
+
+
+class Tensor(NamedTuple):
+    """An array whose axes have names."""
+
+    array: Array
+    names: tuple[str, ...]
+
+    @property
+    def core(self) -> tuple[str, ...]:
+        """The names without batch and head."""
+        return tuple(name for name in self.names if name not in LEADING)
+
+    def aligned(self, names: tuple[str, ...]) -> Array:
+        """The array with its axes in the order of `names`, size 1 where it has none."""
+        order = [self.names.index(name) for name in names if name in self.names]
+        shape = iter(self.array.shape[place] for place in order)
+        return self.array.transpose(order).reshape(
+            [next(shape) if name in self.names else 1 for name in names]
+        )
+
+    def place(self, name: str) -> int:
+        return self.names.index(name)
+
+
+def union(*operands: tuple[str, ...]) -> tuple[str, ...]:
+    """The axes of an elementwise result: leading ones first, the rest as first seen."""
+    seen = dict.fromkeys(name for names in sorted(operands, key=len, reverse=True) for name in names)
+    return tuple(n for n in LEADING if n in seen) + tuple(n for n in seen if n not in LEADING)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a step takes, as exact formulas."""
+
+    multiplications: Polynomial = Polynomial()
+    additions: Polynomial = Polynomial()
+    divisions: Polynomial = Polynomial()
+    exponentials: Polynomial = Polynomial()
+    comparisons: Polynomial = Polynomial()
+    functions: Polynomial = Polynomial()  # roots, tanh, erf, sines: everything else
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Cost)))
+
+    def items(self) -> Mapping[str, Polynomial]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Operand(NamedTuple):
+    """An operand as a line of code sees it."""
+
+    text: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Operation(ABC):
+    """The base of every operation; leaves add their options as fields."""
+
+    word: ClassVar[str]  # its name in files
+
+    @abstractmethod
+    def axes(self, *operands: Axes) -> Axes:
+        """The shape rule: the axes of the result."""
+
+    @abstractmethod
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        """The result, written once for float64, exact and certified numbers."""
+
+    @abstractmethod
+    def formula(self, *operands: Math) -> Math:
+        """The right-hand side, from the operands' symbols or their values."""
+
+    def entry(self, place: tuple[int, ...], *operands: Tensor) -> Math | None:
+        """One entry of the result written out, `place` counted without batch and head."""
+        return None
+
+    def cost(self, convention: str, *operands: Axes) -> Cost:
+        """What it takes under a convention; nothing for operations that only move numbers."""
+        return Cost()
+
+    @abstractmethod
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        """Add the steps of each operand's gradient; None where there is none."""
+
+    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
+        """Raise a ShapeError when these values cannot be combined."""
+
+    def note(self, setting: Setting, *operands: Tensor) -> str:
+        """What a reader must be told about this result, if anything."""
+        return ""

@@ -1,0 +1,144 @@
+"""The parts of softmax: exponentials, their quotients, and the sink that takes a share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.graph import notation
+from regard.graph.notation import Math, Number, Words
+from regard.graph.operation import Array, Axes, Cost, Setting, Tensor, entries, union
+from regard.graph.operations.elementwise import Divide, Multiply, _Entrywise
+from regard.graph.operations.linear import Sum, Take, leading_axes
+from regard.graph.operation import Operation
+from regard.graph.polynomial import Polynomial
+
+if TYPE_CHECKING:
+    from regard.graph.gradient import Tape
+
+
+@dataclass(frozen=True)
+class Exp(_Entrywise):
+    """e to the power of each entry.
+
+    With `shift`, numbers that can overflow first subtract the largest entry of each group that
+    is normalised together (`over`); the quotients that follow do not change.
+    """
+
+    word = "exp"
+    over: tuple[str, ...] = ("key",)
+    shift: bool = True
+
+    def _shifts(self, setting: Setting) -> bool:
+        return self.shift and setting.numbers.shifts
+
+    def shifts(self, a: Tensor) -> Array:
+        """What is subtracted: the largest entry of each group, 0 where all are masked."""
+        places = tuple(a.place(name) for name in self.over)
+        largest = np.max(a.array, axis=places, keepdims=True, initial=-np.inf)
+        return np.where(np.isneginf(largest), 0.0, largest)
+
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        (a,) = operands
+        array = a.array - self.shifts(a) if self._shifts(setting) else a.array
+        return np.asarray(setting.numbers.exp(array))
+
+    def formula(self, *operands: Math) -> Math:
+        return notation.call("exp", *operands)
+
+    def entry(self, place: tuple[int, ...], *operands: Tensor) -> Math:
+        (a,) = operands
+        power: Math = Number(a.array[place])
+        if self.shift and a.array.dtype == np.float64:
+            largest = np.broadcast_to(self.shifts(a), a.array.shape)[place]
+            power = notation.total(power, notation.Negative(Number(largest)))
+        return notation.Power(notation.Symbol("e"), power)
+
+    def note(self, setting: Setting, *operands: Tensor) -> str:
+        if not self._shifts(setting):
+            return ""
+        group = "row" if self.over == ("key",) else "group that is normalised together"
+        return (
+            f"float64 subtracts the largest entry of each {group} before exp, so that nothing "
+            "overflows; the weights are the same."
+        )
+
+    def cost(self, convention: str, *operands: Axes) -> Cost:
+        (a,) = operands
+        count = entries(a)
+        cost = Cost(exponentials=count)
+        if convention == "stable" and self.shift:
+            groups = entries(tuple(axis for axis in a if axis.name not in self.over))
+            cost += Cost(comparisons=count - groups, additions=count)
+        return cost
+
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        return (tape.add(Multiply(), gradient, step),)
+
+
+@dataclass(frozen=True)
+class Normalise(Divide):
+    """Each exponential over its sum; a group that is masked as a whole gets weights 0."""
+
+    word = "normalise"
+
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        numbers = setting.numbers
+        exponentials, sums = self._arrays(*operands)
+        empty = numbers.is_zero(sums)
+        if not np.any(empty):
+            return np.asarray(exponentials / sums)
+        safe = np.where(empty, numbers.constant(1), sums)
+        return np.where(empty, numbers.constant(0), exponentials / safe)
+
+    def note(self, setting: Setting, *operands: Tensor) -> str:
+        if np.any(setting.numbers.is_zero(operands[1].array)):
+            return "A query that may attend to no key at all gets weights 0 and output 0."
+        return ""
+
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        _, sums = tape.operands(step)
+        to_exponentials = tape.add(Normalise(), gradient, sums)
+        weighted = tape.add(Multiply(), to_exponentials, step)
+        from regard.graph.operations.elementwise import Negate
+
+        return to_exponentials, tape.add(Negate(), weighted)
+
+
+@dataclass(frozen=True)
+class AppendSink(Operation):
+    """The scores with one more column: a key without a value, whose score is learned."""
+
+    word = "append-sink"
+    axis: str = "key"
+
+    def axes(self, *operands: Axes) -> Axes:
+        scores, sinks = operands
+        sizes = {axis.name: axis for axis in (*leading_axes(scores, sinks), *scores)}
+        names = union(tuple(a.name for a in scores), tuple(a.name for a in sinks))
+        grown = sizes[self.axis]._replace(size=sizes[self.axis].size + 1)
+        return tuple(grown if name == self.axis else sizes[name] for name in names)
+
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        scores, sinks = operands
+        names = union(scores.names, sinks.names)
+        array = scores.aligned(names)
+        column = sinks.aligned(names)
+        place = names.index(self.axis)
+        shape = list(np.broadcast_shapes(array.shape, column.shape))
+        shape[place] = 1
+        wide = [max(s, t) for s, t in zip(array.shape, shape, strict=True)]
+        parts = [np.broadcast_to(array, wide), np.broadcast_to(column, shape)]
+        return np.concatenate(parts, axis=place)
+
+    def formula(self, *operands: Math) -> Math:
+        return notation.product(operands[0], Words("with one more column"), operands[1])
+
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        scores, _ = tape.operands(step)
+        size = next(axis.size for axis in tape.axes(scores) if axis.name == self.axis)
+        to_scores = tape.add(Take(self.axis, "0", str(size)), gradient)
+        column = tape.add(Take(self.axis, str(size), str(size + Polynomial.of(1))), gradient)
+        return to_scores, tape.add(Sum((self.axis,)), column)
