@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import erf, inf, pi
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from regard._errors import NumberError
+from regard._options import one_of
 
 if TYPE_CHECKING:
+    from regard.graph.graph import Graph
     from regard.graph.operation import Array
+    from regard.graph.run import Run
 
 
 class Numbers(ABC):
@@ -67,9 +71,18 @@ class Numbers(ABC):
     @abstractmethod
     def is_zero(self, array: Array) -> Array: ...
 
-    def tidy(self, array: Array) -> Array:
-        """The same values in the form to keep and show."""
+    def tidy(self, array: Array, step: str) -> Array:
+        """The same values in the form to keep and show; `step` is named when that fails."""
         return array
+
+    def admit(self, graph: Graph) -> None:
+        """Raise a SizeLimitError when the graph is too large for these numbers."""
+
+    def settled(
+        self, attempt: Callable[[Mapping[str, Array]], Run], known: Mapping[str, Array]
+    ) -> Run:
+        """The run to keep, of as many attempts as these numbers need, from the `known` values."""
+        return attempt(known)
 
     def permissions(self, allowed: Array) -> Array:
         """0 where `allowed`, −∞ elsewhere: what a mask adds to the scores."""
@@ -137,6 +150,8 @@ def _exact(name: str, entry: Any) -> Fraction | float:
     if isinstance(entry, float) and (entry != entry or entry in (inf, -inf)):
         return entry
     try:
+        if isinstance(entry, float):
+            return as_fraction(entry)
         return Fraction(entry.replace("−", "-").strip() if isinstance(entry, str) else entry)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         pass
@@ -148,4 +163,23 @@ def _exact(name: str, entry: Any) -> Fraction | float:
 
 def as_fraction(entry: Any) -> Fraction:
     """A finite given number exactly, as it is written: the float 0.8 is four fifths."""
-    return entry if isinstance(entry, Fraction) else Fraction(repr(float(entry)))
+    if isinstance(entry, (Fraction, int)):
+        return Fraction(entry)
+    return Fraction(repr(float(entry)))
+
+
+NUMBERS = ("float64", "exact", "certified")
+
+
+def numbers_named(word: str, digits: int = 15) -> Numbers:
+    """The numbers of this name; `digits` is how many certified numbers prove."""
+    one_of("numbers", word, NUMBERS)
+    if word == "exact":
+        from regard.graph.exact import Exact
+
+        return Exact()
+    if word == "certified":
+        from regard.graph.certified import Certified
+
+        return Certified(digits)
+    return Float64()

@@ -137,6 +137,10 @@ class Operation(ABC):
     def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
         """Raise a ShapeError when these values cannot be combined."""
 
+    def as_run(self, setting: Setting, *operands: Tensor) -> Operation:
+        """This operation as it is carried out on these values, where that depends on them."""
+        return self
+
     def note(self, setting: Setting, *operands: Tensor) -> str:
         """What a reader must be told about this result, if anything."""
         return ""

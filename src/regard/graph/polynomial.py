@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Union
+
+from regard._errors import NumberError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# In print: how many at a time, then tokens, then widths.
+# In print: how many at a time, then tokens, then widths; other names follow by alphabet.
 SYMBOLS = (
-    "batch h h_kv n n_q n_k d_model d d_k d_v d_ff d_out".split()
-)  # other names follow in alphabetical order
+    "batch", "h", "h_kv", "n", "n_q", "n_k", "d_model", "d", "d_k", "d_v", "d_ff", "d_out",
+)  # fmt: skip
 
 Monomial = tuple[tuple[str, int], ...]
 Countable = Union["Polynomial", int]
@@ -80,9 +82,11 @@ class Polynomial:
 
     def over(self, divisor: Countable) -> Polynomial:
         """Divide by a polynomial of one term: heads of size d / h."""
-        ((monomial, factor),) = Polynomial.of(divisor).terms
-        inverse = tuple((symbol, -power) for symbol, power in monomial)
-        return self * Polynomial(((inverse, 1 / factor),))
+        divisor = Polynomial.of(divisor)
+        if len(divisor.terms) != 1:
+            raise NumberError(f"only a product of sizes divides a formula, but {divisor} was passed")
+        ((monomial, factor),) = divisor.terms
+        return self * _inverse(monomial, factor)
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -101,28 +105,29 @@ class Polynomial:
             raise ValueError(f"{self} is {total} at {dict(sizes)}: not a whole number")
         return int(total)
 
-    def content(self) -> tuple[Fraction, Monomial, Polynomial]:
-        """The common factor of all terms, its monomial, and what is left of the sum."""
-        if not self.terms:
-            return Fraction(0), (), Polynomial.of(1)
-        divisor = gcd(*(f.numerator for _, f in self.terms))
-        common = Fraction(divisor, max(f.denominator for _, f in self.terms))
-        shared = dict(self.terms[0][0])
-        for monomial, _ in self.terms[1:]:
-            powers = dict(monomial)
-            shared = {s: min(p, powers.get(s, 0)) for s, p in shared.items() if powers.get(s, 0) > 0}
-        monomial = tuple((s, p) for s, p in shared.items() if p)
-        inverse = tuple((s, -p) for s, p in monomial)
-        return common, monomial, self * Polynomial(((inverse, 1 / common),))
+    def _common(self) -> tuple[Fraction, Monomial]:
+        """The number and the monomial that all terms share; negative when all terms are."""
+        factors = [factor for _, factor in self.terms]
+        divisor = Fraction(
+            gcd(*(f.numerator for f in factors)), lcm(*(f.denominator for f in factors))
+        )
+        powers = [dict(monomial) for monomial, _ in self.terms]
+        shared = {symbol: min(p.get(symbol, 0) for p in powers) for symbol in powers[0]}
+        monomial = tuple((symbol, power) for symbol, power in shared.items() if power > 0)
+        return (-divisor if max(factors) < 0 else divisor), monomial
 
     def __str__(self) -> str:
-        common, monomial, rest = self.content()
-        factors = [] if common == 1 and (monomial or rest != Polynomial.of(1)) else [str(common)]
-        factors += [symbol if power == 1 else f"{symbol}^{power}" for symbol, power in monomial]
-        if rest != Polynomial.of(1):
-            inside = " + ".join(_plain_term(m, f) for m, f in rest.terms).replace("+ -", "− ")
-            factors.append(f"({inside})" if factors else inside)
-        return "·".join(factors)
+        if len(self.terms) < 2:
+            return "".join(_written(monomial, factor) for monomial, factor in self.terms) or "0"
+        factor, monomial = self._common()
+        first, *others = (self * _inverse(monomial, factor)).terms
+        inside = _written(*first)
+        for other, number in others:
+            inside += (" - " if number < 0 else " + ") + _written(other, abs(number))
+        if factor == 1 and not monomial:
+            return inside
+        common = _written(monomial, factor)
+        return f"-({inside})" if common == "-1" else f"{common}·({inside})"
 
     @staticmethod
     def parse(text: str) -> Polynomial:
@@ -130,11 +135,22 @@ class Polynomial:
         return _Parser(text).whole()
 
 
-def _plain_term(monomial: Monomial, factor: Fraction) -> str:
+def _inverse(monomial: Monomial, factor: Fraction) -> Polynomial:
+    return Polynomial(((tuple((symbol, -power) for symbol, power in monomial), 1 / factor),))
+
+
+def _written(monomial: Monomial, factor: Fraction) -> str:
     factors = [symbol if power == 1 else f"{symbol}^{power}" for symbol, power in monomial]
     if abs(factor) != 1 or not factors:
         factors.insert(0, str(abs(factor)))
     return ("-" if factor < 0 else "") + "·".join(factors)
+
+
+OTHER_SPELLINGS = {"−": "-", "**": "^", "²": "^2", "³": "^3"}
+# Far beyond every count, and small enough that no text keeps the parser busy.
+MOST_BRACKETS = 50
+LARGEST_POWER = 50
+MOST_TERMS = 1000
 
 
 class _Parser:
@@ -142,13 +158,29 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = re.findall(r"[A-Za-z]+(?:_\{?\w+\}?)?|\d+|\S", text.replace("−", "-"))
-        self.tokens = [token.replace("{", "").replace("}", "") for token in self.tokens]
+        for spelling, plain in OTHER_SPELLINGS.items():
+            text = text.replace(spelling, plain)
+        tokens = re.findall(r"[A-Za-z]+(?:_\w+|_\{\w+\})?|[0-9]+|\S", text)
+        self.tokens = [token.replace("{", "").replace("}", "") for token in tokens]
+        if self.tokens.count("(") > MOST_BRACKETS:
+            raise self.error(f"it opens more than {MOST_BRACKETS} brackets")
+
+    def error(self, reason: str) -> NumberError:
+        shown = self.text if len(self.text) <= 60 else self.text[:60] + "…"
+        return NumberError(f"{shown!r} is no formula in sizes: {reason}")
+
+    def next(self) -> str:
+        """The next token, taken; "" at the end."""
+        return self.tokens.pop(0) if self.tokens else ""
+
+    def takes(self, *wanted: str) -> bool:
+        """Whether the next token is one of these; then it is taken."""
+        return bool(self.tokens) and self.tokens[0] in wanted and bool(self.next())
 
     def whole(self) -> Polynomial:
         result = self.sum()
         if self.tokens:
-            raise ValueError(f"{self.text!r} is no formula in sizes: {self.tokens[0]!r} is unexpected")
+            raise self.error(f"{self.tokens[0]!r} is unexpected")
         return result
 
     def sum(self) -> Polynomial:
@@ -160,45 +192,53 @@ class _Parser:
         return result
 
     def sign(self) -> int:
-        if self.tokens and self.tokens[0] in "+-":
-            return 1 if self.tokens.pop(0) == "+" else -1
-        return 0
+        if self.takes("+"):
+            return 1
+        return -1 if self.takes("-") else 0
 
     def product(self) -> Polynomial:
         result = self.power()
-        while self.tokens and self.tokens[0] not in "+-)":
-            if self.tokens[0] in "·*×":
-                self.tokens.pop(0)
-            if self.tokens[:1] == ["/"]:
-                self.tokens.pop(0)
-                result = result.over(self.power())
+        while self.tokens and self.tokens[0] not in ("+", "-", ")"):
+            if self.takes("/"):
+                result = self.quotient(result, self.power())
             else:
-                result = result * self.power()
+                self.takes("·", "*", "×")
+                result = self.times(result, self.power())
         return result
+
+    def times(self, left: Polynomial, right: Polynomial) -> Polynomial:
+        if len(left.terms) * len(right.terms) > MOST_TERMS:
+            raise self.error(f"it has more than {MOST_TERMS} terms")
+        return left * right
+
+    def quotient(self, top: Polynomial, bottom: Polynomial) -> Polynomial:
+        try:
+            return top.over(bottom)
+        except NumberError as error:
+            raise self.error(str(error)) from error
 
     def power(self) -> Polynomial:
         base = self.atom()
-        if self.tokens[:1] != ["^"]:
+        if not self.takes("^"):
             return base
-        self.tokens.pop(0)
-        negative = self.tokens[:1] == ["-"] and bool(self.tokens.pop(0))
-        exponent = self.tokens.pop(0) if self.tokens else ""
-        if not exponent.isdigit():
-            raise ValueError(f"{self.text!r} is no formula in sizes: a power must be a whole number")
+        negative = self.takes("-")
+        exponent = self.next()
+        if not exponent.isdecimal() or int(exponent) > LARGEST_POWER:
+            raise self.error(f"a power must be a whole number up to {LARGEST_POWER}")
         result = Polynomial.of(1)
         for _ in range(int(exponent)):
-            result = result.over(base) if negative else result * base
+            result = self.quotient(result, base) if negative else self.times(result, base)
         return result
 
     def atom(self) -> Polynomial:
-        token = self.tokens.pop(0) if self.tokens else ""
+        token = self.next()
         if token == "(":
             inside = self.sum()
-            if not self.tokens or self.tokens.pop(0) != ")":
-                raise ValueError(f"{self.text!r} is no formula in sizes: a bracket stays open")
+            if not self.takes(")"):
+                raise self.error("a bracket stays open")
             return inside
-        if token.isdigit():
+        if token.isdecimal():
             return Polynomial.of(int(token))
-        if token and token[0].isalpha():
+        if token[:1].isalpha():
             return Polynomial.of(token)
-        raise ValueError(f"{self.text!r} is no formula in sizes: {token or 'its end'!r} is unexpected")
+        raise self.error(f"{token!r} is unexpected" if token else "it ends too early")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard._axes import written
-from regard._errors import ShapeError
+from regard._errors import NumberError, ShapeError
 from regard.graph.numbers import Float64, Numbers, read_given
 from regard.graph.operation import Array, Setting, Tensor
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 class Run:
     """Data only: the graph, the numbers it was run in, and the value of every given and step.
 
-    `replaced` names the steps whose values were put in from outside.
+    `replaced` holds the steps whose values were put in from outside, as they were given.
     """
 
     graph: Graph
     numbers: Numbers
     givens: Mapping[str, Array]
     values: Mapping[str, Array]
-    replaced: tuple[str, ...] = ()
+    replaced: Mapping[str, Array] = field(default_factory=dict)
 
     def tensor(self, name: str) -> Tensor:
         axes = self.graph.axes[self.graph.require(name)]
@@ -36,18 +37,20 @@ class Run:
 
     def replace(self, **values: Any) -> Run:
         """The same computation with these values put in and everything after them redone."""
-        put_in = {name: read_given(name, value) for name, value in values.items()}
-        for name, value in put_in.items():
-            self.graph.require(name)
-            if value.shape != self.values[name].shape:
-                raise ShapeError(
-                    f"replace: {name} is {written(self.values[name].shape)}, "
-                    f"but {written(value.shape)} was passed"
-                )
-        givens = {name: put_in.get(name, value) for name, value in self.givens.items()}
-        kept = {n: self.values[n] for n in self.replaced if n not in put_in}
-        steps = {n: in_numbers(self.numbers, v) for n, v in put_in.items() if n not in givens}
-        return run(self.graph, givens, self.numbers, kept | steps)
+        put_in = {name: self._fitting(name, value) for name, value in values.items()}
+        givens = {name: put_in.pop(name, value) for name, value in self.givens.items()}
+        changed = set(values) | self.graph.downstream(*values)
+        kept = {name: value for name, value in self.values.items() if name not in changed}
+        return run(self.graph, givens, self.numbers, {**self.replaced, **put_in}, kept)
+
+    def _fitting(self, name: str, value: Any) -> Array:
+        given = read_given(name, value)
+        wanted = self.values[self.graph.require(name)].shape
+        if given.shape != wanted:
+            raise ShapeError(
+                f"replace: {name} is {written(wanted)}, but {written(given.shape)} was passed"
+            )
+        return given
 
 
 def in_numbers(numbers: Numbers, given: Array) -> Array:
@@ -55,26 +58,46 @@ def in_numbers(numbers: Numbers, given: Array) -> Array:
     return numbers.permissions(given) if given.dtype == bool else numbers.array(given)
 
 
+def _read(numbers: Numbers, name: str, given: Array) -> Array:
+    try:
+        return in_numbers(numbers, given)
+    except NumberError as error:
+        raise NumberError(f"{name}: {error}") from error
+
+
 def run(
     graph: Graph,
     givens: Mapping[str, Array],
     numbers: Numbers | None = None,
     replaced: Mapping[str, Array] | None = None,
+    known: Mapping[str, Array] | None = None,
 ) -> Run:
-    """Compute every step; `replaced` steps keep the values that are passed for them."""
+    """Compute every step that is neither `replaced` from outside nor `known` from before."""
     numbers = numbers or Float64()
-    replaced = dict(replaced or {})
+    numbers.admit(graph)
+    attempt = partial(_computed, graph, givens, numbers, replaced or {})
+    return numbers.settled(attempt, known or {})
+
+
+def _computed(
+    graph: Graph,
+    givens: Mapping[str, Array],
+    numbers: Numbers,
+    replaced: Mapping[str, Array],
+    known: Mapping[str, Array],
+) -> Run:
     setting = Setting(numbers, graph.sizes)
-    values: dict[str, Array] = {
-        given.name: in_numbers(numbers, givens[given.name]) for given in graph.givens
-    }
+    values = dict(known)
+    for name, given in {**givens, **replaced}.items():
+        if name not in values:
+            values[name] = _read(numbers, name, given)
     names = {name: tuple(axis.name for axis in axes) for name, axes in graph.axes.items()}
     with np.errstate(all="ignore"):  # NaN and ∞ are results to show, not accidents to warn of
         for step in graph.steps:
-            if step.name in replaced:
-                values[step.name] = replaced[step.name]
+            if step.name in values:
                 continue
             operands = [Tensor(values[name], names[name]) for name in step.operands]
             step.operation.check(step.name, *zip(step.operands, operands, strict=True))
-            values[step.name] = numbers.tidy(step.operation.forward(setting, *operands))
-    return Run(graph, numbers, dict(givens), values, tuple(replaced))
+            result = step.operation.forward(setting, *operands)
+            values[step.name] = numbers.tidy(result, step.name)
+    return Run(graph, numbers, dict(givens), {n: values[n] for n in graph.names}, dict(replaced))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,50 +19,60 @@ if TYPE_CHECKING:
     from regard.graph.gradient import Tape
 
 
+# e^500 times any number of keys is far from float64's largest number, e^−100 from its smallest.
+LOWEST_UNSHIFTED, HIGHEST_UNSHIFTED = -100, 500
+
+
 @dataclass(frozen=True)
 class Exp(_Entrywise):
     """e to the power of each entry.
 
-    With `shift`, numbers that can overflow first subtract the largest entry of each group that
-    is normalised together (`over`); the quotients that follow do not change.
+    With `shift` the largest entry of each group that is normalised together (`over`) is
+    subtracted first; the quotients that follow do not change. A run only does so where it must:
+    in numbers that can overflow, on groups whose largest entry is far from 0.
     """
 
     word = "exp"
     over: tuple[str, ...] = ("key",)
     shift: bool = True
 
-    def _shifts(self, setting: Setting) -> bool:
-        return self.shift and setting.numbers.shifts
+    def as_run(self, setting: Setting, *operands: Tensor) -> Exp:
+        largest = self._largest(*operands) if self.shift and setting.numbers.shifts else 0
+        needed = bool(np.any((largest < LOWEST_UNSHIFTED) | (largest > HIGHEST_UNSHIFTED)))
+        return replace(self, shift=needed)
 
-    def shifts(self, a: Tensor) -> Array:
-        """What is subtracted: the largest entry of each group, 0 where all are masked."""
+    def _largest(self, a: Tensor) -> Array:
+        """The largest entry of each group, 0 where all are masked."""
         places = tuple(a.place(name) for name in self.over)
         largest = np.max(a.array, axis=places, keepdims=True, initial=-np.inf)
         return np.where(np.isneginf(largest), 0.0, largest)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
-        array = a.array - self.shifts(a) if self._shifts(setting) else a.array
-        return np.asarray(setting.numbers.exp(array))
+        shift = self.as_run(setting, a).shift
+        return np.asarray(setting.numbers.exp(a.array - self._largest(a) if shift else a.array))
 
     def formula(self, *operands: Math) -> Math:
-        return notation.call("exp", *operands)
+        if not self.shift:
+            return notation.call("exp", *operands)
+        largest = notation.call("max", *operands, sub="over " + " and ".join(self.over))
+        return notation.call("exp", notation.total(*operands, notation.Negative(largest)))
 
     def entry(self, place: tuple[int, ...], *operands: Tensor) -> Math:
         (a,) = operands
         power: Math = Number(a.array[place])
-        if self.shift and a.array.dtype == np.float64:
-            largest = np.broadcast_to(self.shifts(a), a.array.shape)[place]
+        if self.shift:
+            largest = np.broadcast_to(self._largest(a), a.array.shape)[place]
             power = notation.total(power, notation.Negative(Number(largest)))
         return notation.Power(notation.Symbol("e"), power)
 
     def note(self, setting: Setting, *operands: Tensor) -> str:
-        if not self._shifts(setting):
+        if not self.as_run(setting, *operands).shift:
             return ""
         group = "row" if self.over == ("key",) else "group that is normalised together"
         return (
             f"float64 subtracts the largest entry of each {group} before exp, so that nothing "
-            "overflows; the weights are the same."
+            "overflows or vanishes; the weights are the same."
         )
 
     def cost(self, convention: str, *operands: Axes) -> Cost:

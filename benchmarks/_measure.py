@@ -1,0 +1,31 @@
+"""What the benchmarks share: timing commands fairly and printing what came out."""
+
+import json
+import statistics
+import subprocess
+import time
+from collections.abc import Sequence
+
+
+def interleaved_medians(commands: dict[str, Sequence[str]], runs: int) -> dict[str, float]:
+    """Run every command in turn, `runs` times over; return the median seconds of each.
+
+    Taking turns spreads a passing load on the machine over all commands alike.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(runs):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def print_ratios(medians: dict[str, float], baseline: str, runs: int) -> None:
+    """Print a table of medians and their ratios to `baseline`; the last line is JSON."""
+    width = max(map(len, medians))
+    print(f"{'':{width}}  median of {runs}   ratio to {baseline}")
+    for name, seconds in medians.items():
+        print(f"{name:{width}}  {1000 * seconds:9.1f} ms   {seconds / medians[baseline]:.2f}")
+    ratios = {name: seconds / medians[baseline] for name, seconds in medians.items()}
+    print(json.dumps({"seconds": medians, "ratios": ratios, "baseline": baseline, "runs": runs}))

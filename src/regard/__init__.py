@@ -1,0 +1,73 @@
+"""regard: attention computations shown, checked and put to work.
+
+Every name is loaded when it is first used; importing regard loads nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard._errors import (
+        AssignmentError,
+        ExerciseError,
+        FileError,
+        MissingExtraError,
+        NoSuchStepError,
+        NumberError,
+        OptionError,
+        RegardError,
+        RewriteError,
+        ShapeError,
+        SizeLimitError,
+    )
+    from regard.exercises import solve
+    from regard.graph import rewrites
+    from regard.show.data import read_trace
+    from regard.show.trace import Trace, work
+
+_HOMES = {
+    "regard._errors": (
+        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError", "NoSuchStepError",
+        "NumberError", "OptionError", "RegardError", "RewriteError", "ShapeError",
+        "SizeLimitError",
+    ),
+    "regard.exercises": ("solve",),
+    "regard.show.data": ("read_trace",),
+    "regard.show.trace": ("Trace", "work"),
+    "regard.graph": ("rewrites",),
+}  # fmt: skip
+
+__version__ = "0.1.0"
+__all__ = [
+    "AssignmentError",
+    "ExerciseError",
+    "FileError",
+    "MissingExtraError",
+    "NoSuchStepError",
+    "NumberError",
+    "OptionError",
+    "RegardError",
+    "RewriteError",
+    "ShapeError",
+    "SizeLimitError",
+    "Trace",
+    "read_trace",
+    "rewrites",
+    "solve",
+    "work",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            if name == "rewrites":
+                return import_module("regard.graph.rewrites")
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

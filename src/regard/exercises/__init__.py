@@ -1,0 +1,9 @@
+"""Exercises: their file format, the library, pasted assignments, and solutions."""
+
+from __future__ import annotations
+
+from regard.exercises._exercise import Exercise, read_exercise
+from regard.exercises._library import library_names, load_exercise, solve
+from regard.exercises._solution import Solution
+
+__all__ = ["Exercise", "Solution", "library_names", "load_exercise", "read_exercise", "solve"]

@@ -1,0 +1,78 @@
+"""Exercises by name (the library that comes with regard), by file, and from assignments."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from regard._errors import FileError, did_you_mean
+from regard.exercises._draft import Said, exercise_from
+from regard.exercises._exercise import Exercise, read_exercise
+from regard.exercises._solution import Solution
+
+LARGEST_FILE = 10_000_000  # bytes; nobody's assignment is larger
+
+
+def library_names() -> list[str]:
+    """The names of all exercises that come with regard."""
+    names = (entry.name for entry in files("regard.exercises").joinpath("library").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def library_text(name: str) -> str:
+    folder = files("regard.exercises").joinpath("library")
+    return folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+
+
+def load_exercise(source: str, said: Said | None = None) -> Exercise:
+    """An exercise from the library, from a TOML file, or from a pasted assignment in a file."""
+    if source in library_names():
+        return read_exercise(library_text(source), source)
+    return parse_exercise(_read_file(source), source, said)
+
+
+def parse_exercise(text: str, name: str, said: Said | None = None) -> Exercise:
+    """An exercise from text: TOML when the name or the first words say so, else an assignment."""
+    if name.endswith(".toml") or text.lstrip().startswith("format ="):
+        return read_exercise(text, name)
+    return exercise_from(text, name, said or Said())
+
+
+def _read_file(source: str) -> str:
+    path = Path(source)
+    if not path.exists():
+        known = library_names()
+        raise FileError(
+            f"solve: {source!r} is no file and no exercise of the library: "
+            f"{did_you_mean(source, known)}"
+        )
+    if path.is_dir():
+        raise FileError(f"solve: {source!r} is a folder; pass a file")
+    if path.stat().st_size > LARGEST_FILE:
+        raise FileError(f"solve: {source!r} has {path.stat().st_size:,} bytes; 10,000,000 is the most")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"solve: {source!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from error
+    except OSError as error:
+        raise FileError(f"solve: {source!r} cannot be read: {error.strerror}") from error
+
+
+def solve(
+    source: str,
+    *,
+    scale: Any = None,
+    heads: int | None = None,
+    causal: Any = None,
+    numbers: str = "float64",
+    digits: int = 15,
+) -> Solution:
+    """Solve an exercise: the name of one in the library, a TOML file, or a pasted assignment.
+
+    `scale`, `heads` and `causal` say what an assignment's text does not.
+    """
+    exercise = load_exercise(source, Said(scale, heads, causal))
+    return Solution(source, exercise, {"numbers": numbers, "digits": digits})

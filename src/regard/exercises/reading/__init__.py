@@ -1,0 +1,20 @@
+"""Reading an assignment: pasted text in, the arrays and choices that it states out.
+
+Every number is read exactly: ``0.8`` is the fraction 4/5 and ``-\\infty`` is minus infinity.
+Nothing in the text is ever executed.
+"""
+
+from __future__ import annotations
+
+from regard.exercises.reading._assignment import read_assignment, read_matrices
+from regard.exercises.reading._headings import split_exercises
+from regard.exercises.reading._records import Found, Reading, ReadingError
+
+__all__ = [
+    "Found",
+    "Reading",
+    "ReadingError",
+    "read_assignment",
+    "read_matrices",
+    "split_exercises",
+]

@@ -1,0 +1,65 @@
+"""One head of a computation as a computation of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from regard.graph.graph import Given, Graph, Step
+from regard.graph.operation import Array, Axes
+from regard.graph.operations import Affine, PickHead
+from regard.graph.run import Run, run
+
+
+def _headed(axes: Axes) -> bool:
+    return any(axis.name == "head" for axis in axes)
+
+
+def _without_head(axes: Axes) -> Axes:
+    return tuple(axis for axis in axes if axis.name != "head")
+
+
+def one_head(whole: Run, index: int) -> Run:
+    """The steps that belong to one head (counted from 0), without the head axis.
+
+    Givens with one matrix a head are sliced; where a step makes heads out of something shared,
+    the head is picked from its result; what merges the heads again is left out.
+    """
+    graph = whole.graph
+    counts = graph.sizes
+    picked: dict[str, Array] = {}
+    givens: list[Given] = []
+    for given in graph.givens:
+        value = whole.givens[given.name]
+        if _headed(given.axes):
+            place = [axis.name for axis in given.axes].index("head")
+            shared = counts["h"] // value.shape[place]
+            value = np.asarray(value.take(index // shared, axis=place))
+        givens.append(replace(given, axes=_without_head(given.axes)))
+        picked[given.name] = value
+    steps = _steps_of_head(graph, index)
+    last = [step.name for step in steps if step.name in graph.axes][-1]
+    alone = Graph(f"head {index + 1} of {graph.kind}", tuple(givens), tuple(steps), counts)
+    return run(alone.pruned(last), picked, whole.numbers)
+
+
+def _steps_of_head(graph: Graph, index: int) -> list[Step]:
+    steps: list[Step] = []
+    dropped: set[str] = set()
+    for step in graph.steps:
+        headed_in = any(_headed(graph.axes[name]) for name in step.operands)
+        headed_out = _headed(graph.axes[step.name])
+        if dropped.intersection(step.operands) or (headed_in and not headed_out):
+            dropped.add(step.name)
+        elif headed_out and not headed_in:
+            heads = next(axis.size for axis in graph.axes[step.name] if axis.name == "head")
+            shared = graph.sizes["h"] // heads.evaluate(graph.sizes)
+            whole = f"{step.name}_all"
+            steps.append(replace(step, name=whole))
+            steps.append(Step(step.name, step.symbol, PickHead(index // shared), (whole,)))
+        elif headed_out and step.operation.word == "repeat":
+            steps.append(replace(step, operation=Affine()))
+        else:
+            steps.append(step)
+    return steps

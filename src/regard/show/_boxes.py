@@ -1,0 +1,77 @@
+"""Blocks of text set beside each other: two-dimensional layout in a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+BRACKETS = {"[": ("[", "⎡⎢⎣"), "]": ("]", "⎤⎥⎦"), "(": ("(", "⎛⎜⎝"), ")": (")", "⎞⎟⎠")}
+
+
+class Box(NamedTuple):
+    """Lines of equal width; line `base` stands on the baseline."""
+
+    lines: tuple[str, ...]
+    base: int = 0
+
+    @property
+    def width(self) -> int:
+        return columns_of(self.lines[0])
+
+
+def columns_of(text: str) -> int:
+    """How many terminal columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int) -> str:
+    return text + " " * (width - columns_of(text))
+
+
+def line(text: str) -> Box:
+    return Box((text,))
+
+
+def stacked(rows: list[str], base: int = 0) -> Box:
+    width = max(map(columns_of, rows))
+    return Box(tuple(padded(row, width) for row in rows), base)
+
+
+def beside(*boxes: Box) -> Box:
+    """Boxes from left to right, their baselines level."""
+    above = max(box.base for box in boxes)
+    below = max(len(box.lines) - box.base for box in boxes)
+    lines = [""] * (above + below)
+    for box in boxes:
+        empty = " " * box.width
+        top = above - box.base
+        for place in range(len(lines)):
+            inside = 0 <= place - top < len(box.lines)
+            lines[place] += box.lines[place - top] if inside else empty
+    return Box(tuple(lines), above)
+
+
+def bracket(shape: str, height: int) -> Box:
+    """A bracket that reaches over so many lines."""
+    short, tall = BRACKETS[shape]
+    return line(short) if height == 1 else Box((tall[0], *[tall[1]] * (height - 2), tall[2]))
+
+
+def enclosed(box: Box, left: str = "(", right: str = ")") -> Box:
+    """A box between brackets of its height."""
+    sides = [Box(bracket(side, len(box.lines)).lines, box.base) for side in (left, right)]
+    return beside(sides[0], box, sides[1])
+
+
+def raised(box: Box, text: str) -> Box:
+    """A box with a text at its upper right."""
+    mark = [text] + [" " * columns_of(text)] * (len(box.lines) - 1)
+    return beside(box, Box(tuple(mark), box.base))

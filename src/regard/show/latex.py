@@ -1,0 +1,197 @@
+"""A Document as a LaTeX document that pdflatex compiles, and mathematics as LaTeX."""
+
+from __future__ import annotations
+
+from regard.graph.notation import Math
+from regard.show import _tree
+from regard.show._boxes import columns_of
+from regard.show._format import NumberFormat
+from regard.show._plain import Plain
+from regard.show._rows import Row, rows_of
+from regard.show._tex import Tex, escape, math_to_latex
+from regard.show.document import (
+    Block,
+    Code,
+    Display,
+    Document,
+    Heading,
+    Note,
+    Paragraph,
+    Prose,
+    Table,
+)
+
+__all__ = ["math_to_latex", "to_latex"]
+
+LINE = 74  # about how many characters of a formula fit on a line of the page
+CONTINUED = r" \quad {}"
+WIDEST_COLUMN = 60
+LONG_TABLE = 25  # rows from which a table may break across pages
+
+PREAMBLE = r"""\documentclass[11pt]{article}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage{lmodern}
+\usepackage{textcomp}
+\usepackage[a4paper,margin=25mm]{geometry}
+\usepackage{amsmath,amssymb}
+\usepackage{graphicx,booktabs,longtable,array}
+\setlength{\parindent}{0pt}
+\setlength{\parskip}{6pt plus 2pt}
+\setlength{\arraycolsep}{4pt}
+\setlength{\emergencystretch}{4em}
+\raggedbottom
+\providecommand{\lt}{<}
+% A formula at its own size, or shrunk to the room there is.
+\newsavebox{\formula}
+\newcommand{\fitted}[1]{\sbox{\formula}{$\displaystyle #1$}%
+  \ifdim\wd\formula>\linewidth\resizebox{\linewidth}{!}{\usebox{\formula}}%
+  \else\usebox{\formula}\fi}
+% One line of a displayed formula; the lines of one formula keep together if they can.
+\newenvironment{steps}%
+  {\begin{list}{}{\setlength{\leftmargin}{1.5em}\setlength{\rightmargin}{0pt}%
+    \setlength{\itemsep}{5pt}\setlength{\parsep}{0pt}\setlength{\topsep}{4pt}}\raggedright}%
+  {\end{list}}
+\newcommand{\step}[1]{\item[]\fitted{#1}\nopagebreak[1]}
+\newcommand{\remark}[1]{{\small\itshape #1\par}}
+\newenvironment{note}%
+  {\begin{list}{}{\setlength{\leftmargin}{1.5em}\setlength{\topsep}{4pt}}%
+    \item[]\small\textbf{Note.}~}%
+  {\end{list}}
+\newenvironment{code}%
+  {\begin{list}{}{\setlength{\leftmargin}{3em}\setlength{\itemindent}{-1.5em}%
+    \setlength{\itemsep}{0pt}\setlength{\parsep}{0pt}\setlength{\topsep}{4pt}}%
+    \raggedright\small\ttfamily}%
+  {\end{list}}
+"""
+
+
+def to_latex(
+    document: Document, numbers: NumberFormat, *, new_page_per_answer: bool = False
+) -> str:
+    """A complete document; with `new_page_per_answer` each level-1 heading opens a page."""
+    body: list[str] = []
+    for block in document.blocks:
+        if body and new_page_per_answer and isinstance(block, Heading) and block.level == 1:
+            body.append(r"\clearpage")
+        body.append(_block(block, numbers))
+    if document.title:
+        title = rf"{{\LARGE\bfseries\raggedright {escape(document.title)}\par}}\medskip"
+        body.insert(0, title)
+    return "\n".join([PREAMBLE, r"\begin{document}", *body, r"\end{document}", ""])
+
+
+def _block(block: Block, numbers: NumberFormat) -> str:
+    match block:
+        case Heading(text, level):
+            command = {1: "section", 2: "subsection"}.get(level, "subsubsection")
+            return rf"\{command}*{{{escape(text)}}}"
+        case Paragraph(prose):
+            return _prose(prose, numbers) + "\n" + _remark(_formulas(prose), numbers)
+        case Note(prose):
+            return f"\\begin{{note}}\n{_prose(prose, numbers)}\n\\end{{note}}"
+        case Display(math):
+            return _display(math, numbers)
+        case Table():
+            return _table(block, numbers)
+        case Code(_, text):
+            return _code(text)
+
+
+def _prose(prose: Prose, numbers: NumberFormat) -> str:
+    return "".join(
+        escape(part) if isinstance(part, str) else _inline(part, numbers) for part in prose
+    )
+
+
+def _inline(math: Math, numbers: NumberFormat) -> str:
+    text = math_to_latex(math, numbers)
+    is_tall = any(True for _ in _tree.matrices(math))
+    return rf"\fitted{{{text}}}" if is_tall else f"${text}$"
+
+
+def _formulas(prose: Prose) -> tuple[Math, ...]:
+    return tuple(part for part in prose if not isinstance(part, str))
+
+
+def _remark(formulas: tuple[Math, ...], numbers: NumberFormat) -> str:
+    phrase = _tree.left_out(formulas, numbers)
+    return rf"\remark{{({escape(phrase)})}}" + "\n" if phrase else ""
+
+
+def _display(math: Math, numbers: NumberFormat) -> str:
+    first, *others = rows_of(math, Tex(numbers), " = ", LINE)
+    # Continued rows start under the first "=", or indented by a little after a long left side.
+    lead = first.lead if first.has_equals else ""
+    lines = [_step(first, lead, is_first=True)]
+    lines += [_step(row, lead or r"\quad", is_first=False) for row in others]
+    phrase = _tree.left_out((math,), numbers)
+    lines += [rf"\item[]\remark{{({escape(phrase)})}}"] if phrase else []
+    return "\n".join([r"\begin{steps}", *lines, r"\end{steps}"]) + "\n"
+
+
+def _step(row: Row, lead: str, is_first: bool) -> str:
+    margin = "" if is_first else rf"\hphantom{{{lead}}}"
+    if row.has_equals:
+        return rf"\step{{{row.lead}{margin} = {row.body}}}"
+    return rf"\step{{{row.lead}{margin}{'' if is_first else CONTINUED}{row.body}}}"
+
+
+def _table(table: Table, numbers: NumberFormat) -> str:
+    rows = [[_prose(cell, numbers) for cell in row] for row in table.rows]
+    header = [rf"\textbf{{{_prose(cell, numbers)}}}" for cell in table.header]
+    lines = [" & ".join(row) + r" \\" for row in rows]
+    is_long = len(rows) > LONG_TABLE
+    columns = _columns(table, numbers)
+    head = " & ".join(header) + r" \\"
+    if is_long:
+        return "\n".join([
+            rf"\begin{{longtable}}{{{columns}}}", r"\toprule", head, r"\midrule", r"\endhead",
+            *lines, r"\bottomrule", r"\end{longtable}",
+        ])  # fmt: skip
+    tabular = "\n".join([
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *lines,
+        r"\bottomrule", r"\end{tabular}",
+    ])  # fmt: skip
+    return f"\\par\\medskip\n\\fitted{{\\text{{{tabular}}}}}\n\\par\\medskip\n"
+
+
+def _columns(table: Table, numbers: NumberFormat) -> str:
+    """Column types: as they come where the table is narrow, else shares of the line."""
+    plain = Plain(numbers, inline=True)
+
+    def width(prose: Prose) -> int:
+        texts = (part if isinstance(part, str) else plain.text(part) for part in prose)
+        return sum(map(columns_of, texts))
+
+    widths = [max(map(width, column)) for column in zip(table.header, *table.rows, strict=True)]
+    if sum(widths) + 2 * len(widths) <= LINE:
+        return "".join(_kind([row[place] for row in table.rows]) for place in range(len(widths)))
+    capped = [min(width, WIDEST_COLUMN) for width in widths]
+    return "".join(
+        rf">{{\raggedright\arraybackslash}}p{{{0.92 * share / sum(capped):.3f}\linewidth}}"
+        for share in capped
+    )
+
+
+def _kind(cells: list[Prose]) -> str:
+    is_number = [len(cell) == 1 and not isinstance(cell[0], str) for cell in cells]
+    return "r" if cells and all(is_number) else "l"
+
+
+def _code(text: str) -> str:
+    lines = [r"\item[]" + _code_line(line) for line in text.rstrip("\n").split("\n")]
+    return "\n".join([r"\begin{code}", *lines, r"\end{code}"])
+
+
+def _code_line(line: str) -> str:
+    """Indentation as it is; a line too long for the page may break behind any punctuation."""
+    bare = line.expandtabs(4).lstrip(" ")
+    depth = len(line.expandtabs(4)) - len(bare)
+    text = "".join(
+        r"\ "
+        if character == " "
+        else escape(character, is_code=True) + ("" if character.isalnum() else r"\allowbreak{}")
+        for character in bare
+    )
+    return rf"\hspace*{{{0.525 * depth:.3f}em}}{text}" if depth else f"{{}}{text}"

@@ -1,0 +1,228 @@
+"""A Trace: a run that can show itself, be counted, differentiated, rewritten and replayed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard._errors import NoSuchStepError, OptionError, ShapeError
+from regard.graph import cost
+from regard.graph.builders import OPTION_NAMES, build
+from regard.graph.gradient import backward
+from regard.graph.heads import one_head
+from regard.graph.numbers import numbers_named, read_given
+from regard.graph.operation import Array
+from regard.graph.rewrites import Rewrite
+from regard.graph.run import Run, run
+from regard.show.document import Document
+from regard.show.layout import Layout, trace_document
+
+
+class ShownStep(NamedTuple):
+    """One step of a trace: its name, value and the names of its axes."""
+
+    name: str
+    value: Array
+    axes: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+
+class Shown(ABC):
+    """Anything that has a Document, in every format.
+
+    The keywords are the same in all of them: `level` ("result", "steps", "entries"), `only`
+    (step names), `style` ("decimals", "significant", "numpy") and `digits`.
+    """
+
+    @abstractmethod
+    def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
+        """What is to be shown, before any format."""
+
+    def show(self, **how: Any) -> None:
+        """Print it: in colour on a terminal, plain when piped."""
+        import sys
+
+        from regard.show.text import print_text
+
+        document, numbers = self._prepared(how)
+        print_text(document, numbers, sys.stdout)
+
+    def to_text(self, *, width: int | None = None, **how: Any) -> str:
+        from regard.show.text import to_text
+
+        return to_text(*self._prepared(how), width)
+
+    def to_markdown(self, **how: Any) -> str:
+        from regard.show.markdown import to_markdown
+
+        return to_markdown(*self._prepared(how))
+
+    def to_latex(self, *, new_page_per_answer: bool = False, **how: Any) -> str:
+        """A LaTeX document that compiles as it is."""
+        from regard.show.latex import to_latex
+
+        return to_latex(*self._prepared(how), new_page_per_answer=new_page_per_answer)
+
+    def to_html(self, **how: Any) -> str:
+        """One self-contained page without script."""
+        from regard.show.html import to_html
+
+        return to_html(*self._prepared(how))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from regard.show.html import to_fragment
+
+        prepared = self._prepared({})
+        return {"text/html": to_fragment(*prepared), "text/plain": self.to_text(width=100)}
+
+    def _prepared(self, how: dict[str, Any]) -> tuple[Document, Any]:
+        from regard.show._format import NumberFormat
+
+        chosen = {k: how.pop(k) for k in ("style", "digits", "elide_above") if k in how}
+        return self.document(**how), NumberFormat(**chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace(Shown):
+    """An attention computation with all its steps.
+
+    `trace["weights"].value` is a step's value, `trace["head 2"]` the trace of one head.
+    `names` are aliases under which steps are printed and may be addressed.
+    """
+
+    run: Run
+    names: Mapping[str, str]
+    title: str | None = None
+
+    # ---- its steps
+
+    def __getitem__(self, name: str) -> Any:
+        word, _, number = name.partition(" ")
+        if word == "head" and number:
+            return self._head(number)
+        name = self._real(name)
+        tensor = self.run.tensor(name)
+        return ShownStep(name, tensor.array, tensor.names)
+
+    def _real(self, name: str) -> str:
+        aliases = {alias: real for real, alias in self.names.items()}
+        return self.run.graph.require(aliases.get(name, name))
+
+    def _head(self, number: str) -> Trace:
+        heads = self.run.graph.sizes.get("h", 0)
+        if not number.isdigit() or not 1 <= int(number) <= heads:
+            raise NoSuchStepError(f"no head {number}: this {self.run.graph.kind} has heads 1 to {heads}")
+        return replace(self, run=one_head(self.run, int(number) - 1), title=f"Head {number}")
+
+    def __iter__(self) -> Iterator[ShownStep]:
+        """The worked steps, in order."""
+        return (self[step.name] for step in self.run.graph.worked_steps)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.run.graph or name in self.names.values()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple(step.name for step in self.run.graph.worked_steps)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.run.graph.sizes.items())
+        return f"<Trace of {self.run.graph.kind}: {sizes}; steps {', '.join(self.steps)}>"
+
+    # ---- other readings of the same graph
+
+    def replace(self, **values: Any) -> Trace:
+        """Put values in; everything computed from them is computed again."""
+        real = {self._real(name): value for name, value in values.items()}
+        return replace(self, run=self.run.replace(**real))
+
+    def rewrite(self, rewrite: Rewrite) -> Trace:
+        """The same givens through a graph that was changed on purpose."""
+        graph = rewrite(self.run.graph)
+        return replace(self, run=run(graph, self.run.givens, self.run.numbers))
+
+    def in_numbers(self, numbers: str, digits: int = 15) -> Trace:
+        """The same computation in "float64", "exact" or "certified" numbers."""
+        kind = numbers_named(numbers, digits)
+        return replace(self, run=run(self.run.graph, self.run.givens, kind))
+
+    def cost(self, convention: str = "schoolbook", itemsize: int = 8) -> cost.CostTable:
+        return cost.count(self.run.graph, convention, itemsize)
+
+    def gradient(self, d_output: Any = None, wrt: tuple[str, ...] | None = None) -> Trace:
+        """The backward pass from the gradient of the last step; ones when none is passed."""
+        graph = self.run.graph
+        output = graph.steps[-1].name
+        if wrt is None:
+            wrt = tuple(g.name for g in graph.givens if g.name not in ("mask", "lengths", "prefix"))
+        reached = graph.upstream(output)
+        for name in wrt:
+            if self._real(name) not in reached:
+                raise OptionError(f"gradient: {output} does not depend on {name!r}")
+        shape = self.run.values[output].shape
+        seed = np.ones(shape) if d_output is None else read_given(f"d_{output}", d_output)
+        if seed.shape != shape:
+            raise ShapeError(f"gradient: {output} has shape {shape}, but d_output has {seed.shape}")
+        whole = backward(graph, output, tuple(self._real(name) for name in wrt))
+        givens = {**self.run.givens, f"d_{output}": seed}
+        return replace(self, run=run(whole, givens, self.run.numbers))
+
+    # ---- shown
+
+    def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
+        chosen = tuple(self._real(name) for name in ((only,) if isinstance(only, str) else only))
+        return trace_document(self.run, Layout(level, chosen, self.names), self.title)
+
+    def to_code(self, language: str = "numpy") -> str:
+        """A short program that computes exactly this."""
+        from regard.show.code import to_code
+
+        return to_code(self.run, language)
+
+    def to_json(self) -> str:
+        """Everything about this trace, in the documented format that `read_trace` reads."""
+        from regard.show.data import to_json
+
+        return to_json(self)
+
+
+def work(
+    kind: str,
+    *,
+    numbers: str = "float64",
+    digits: int = 15,
+    names: Mapping[str, str] | None = None,
+    **givens_and_options: Any,
+) -> Trace:
+    """Work an attention computation through, step by step.
+
+    >>> trace = work("dot-product", s=[1, 2, 1], h=[[1, 2, 3], [1, 2, 1], [0, 1, -1]])
+    >>> trace["context"].value.round(2).tolist()
+    [1.0, 2.0, 2.76]
+
+    `kind` is "dot-product", "attention", "self-attention", "cross-attention", "multi-head" or
+    "decoder-block". Arrays are given by name (X, WQ, Q, …), options by theirs (scale, causal, …).
+    """
+    options = {k: v for k, v in givens_and_options.items() if k in OPTION_NAMES}
+    givens = {
+        name: read_given(name, value)
+        for name, value in givens_and_options.items()
+        if name not in OPTION_NAMES and value is not None
+    }
+    graph = build(kind, {name: value.shape for name, value in givens.items()}, **options)
+    result = run(graph, givens, numbers_named(numbers, digits))
+    return Trace(result, _checked_names(result, names or {}))
+
+
+def _checked_names(result: Run, names: Mapping[str, str]) -> Mapping[str, str]:
+    for name in names:
+        result.graph.require(name)
+    return dict(names)
+

@@ -1,0 +1,46 @@
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(command: list[str], **environment: str) -> str:
+    """Return what the command wrote, both streams together; a failure shows it."""
+    finished = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout
+    return finished.stdout
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="a failing compiler is /bin/false")
+def test_a_failing_compiler_leaves_a_working_package_that_says_so(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--verbose", "--disable-pip-version-check", "."]
+    build_output = run(install, CC="/bin/false", CXX="/bin/false", PIP_CONSTRAINT="constraints.txt")
+    assert "regard is installed WITHOUT its C++ extension" in build_output
+    assert "cannot report the instruction sets of this CPU" in build_output
+
+    report = run(
+        [
+            python,
+            "-c",
+            "from regard import kernel; r = kernel.report(); print(r.extension, r.reason)",
+        ]
+    )
+    assert report.startswith("False no C++ extension: it was not compiled")
+    regard = str(tmp_path / "venv" / "bin" / "regard")
+    assert "weights" in run([regard, "solve", "unscaled-self-attention"]).lower()
