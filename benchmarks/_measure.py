@@ -1,22 +1,27 @@
-"""What the benchmarks share: timing commands fairly and printing what came out."""
+"""What the benchmarks share: timing things fairly and printing what came out."""
 
 import json
 import statistics
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 
 
-def interleaved_medians(commands: dict[str, Sequence[str]], runs: int) -> dict[str, float]:
-    """Run every command in turn, `runs` times over; return the median seconds of each.
+def command(*words: str) -> Callable[[], object]:
+    """A command to be timed, in a new process each time."""
+    return lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
-    Taking turns spreads a passing load on the machine over all commands alike.
+
+def interleaved_medians(contestants: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
+    """Call every contestant in turn, `runs` times over; return the median seconds of each.
+
+    Taking turns spreads a passing load on the machine over all of them alike.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(runs):
-        for name, command in commands.items():
+        for name, contestant in contestants.items():
             start = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            contestant()
             seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
@@ -26,6 +31,6 @@ def print_ratios(medians: dict[str, float], baseline: str, runs: int) -> None:
     width = max(map(len, medians))
     print(f"{'':{width}}  median of {runs}   ratio to {baseline}")
     for name, seconds in medians.items():
-        print(f"{name:{width}}  {1000 * seconds:9.1f} ms   {seconds / medians[baseline]:.2f}")
+        print(f"{name:{width}}  {1000 * seconds:9.2f} ms   {seconds / medians[baseline]:.2f}")
     ratios = {name: seconds / medians[baseline] for name, seconds in medians.items()}
     print(json.dumps({"seconds": medians, "ratios": ratios, "baseline": baseline, "runs": runs}))

@@ -46,6 +46,7 @@ STRANGE = np.array([[np.nan, np.inf, -np.inf], [0.25, -0.0, 1 / 3]])
 TINY = np.array([[1.0, 1.7e-62], [0.25, 4.0e-14], [-2.5e6, 1 / 3]])
 LARGE = np.round(np.sin(np.arange(64.0)[:, None] * 1.7 + np.arange(64.0)) * 3, 6)
 WIDE = np.round(np.cos(np.arange(4.0)[:, None] * 2.3 + np.arange(12.0)) * 7, 5)
+BIAS = np.round(np.sin(np.arange(5.0)[:, None] * 2.9 + np.arange(9.0)) * 4, 5)
 COUNTS = np.array([[1, 2, 3], [40, 50, 60]])
 RATIOS = np.array([[Ratio(1, 3), Ratio(-2, 7)], [Ratio(3), Ratio(5, 2)]], dtype=object)
 ALLOWED = np.array([[True, False], [True, True]])
@@ -102,9 +103,15 @@ def _mathematics() -> list[Math]:
         Product((Product((a, b), "⊙"), symbol_e)),
         Product((Number(2), Number(3), n)),
         Product((Words("all heads'"), symbol_e, Words("side by side"))),
+        Words("0 where j ≤ i_1, −∞ elsewhere & 50%"),
         Negative(Product((Symbol("S", "", "", "d"), Sum((n, Number(-1)))))),
         Transposed(Matrix(WQ)),
         Product((Matrix(VECTOR), Transposed(Matrix(WQ))), "·"),
+        Equation((Symbol("S", "biased"), Sum((Symbol("S"), Symbol("B"))),
+                  Sum((Matrix(BIAS), Matrix(BIAS / 3))), Matrix(BIAS + BIAS / 3))),
+        Equation((Symbol("A", "wide"), Call("softmax", (Fraction(Matrix(BIAS), Root(Number(2))),)),
+                  Fraction(Matrix(BIAS), Matrix(VECTOR)))),
+        dot(LARGE[1, :24], LARGE[:24, 2]),
         Sum((Symbol("α", "12"), Symbol("gain", "out"), Symbol("x", "i,j"))),
         Equation((Symbol("p"), Number(1.7e-62), Product((Number(1.7e-62), Number(3.5)), "·"))),
     ]  # fmt: skip

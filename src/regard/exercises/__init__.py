@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from regard.exercises._exercise import Exercise, read_exercise
+from regard.exercises._exercise import Exercise
+from regard.exercises._format import read_exercise
 from regard.exercises._library import library_names, load_exercise, solve
 from regard.exercises._solution import Solution
 

@@ -1,31 +1,49 @@
-"""What is asked, answered: each word of an exercise's [[asked]] becomes blocks of a solution.
+"""What is asked, answered: each thing that an exercise asks becomes blocks of a solution.
 
-Every answer is computed from the trace; the exercise file holds the questions and the prose.
+Every answer is computed from the traces; the exercise file holds the questions and the prose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from regard._axes import written
-from regard._errors import ExerciseError, did_you_mean
-from regard.exercises._compute import constants_of, trace_of
-from regard.exercises._exercise import Asked, Exercise, Table
-from regard.exercises._expressions import evaluate
-from regard.graph.notation import Equation, Math, Matrix, Number, Symbol, Words
+from regard._axes import written as shape_text
+from regard._errors import ExerciseError, MissingExtraError
+from regard.exercises._compute import constants_of, symbols_of, trace_of
+from regard.exercises._evidence import AGREEMENTS, FACTS, distance, floats
+from regard.exercises._exercise import (
+    MAIN,
+    Agree,
+    Asked,
+    Choice,
+    Compare,
+    Design,
+    Exercise,
+    Explain,
+    Formula,
+    Mask,
+    Permute,
+    Program,
+    Question,
+    Shape,
+    Steps,
+    Table,
+)
+from regard.exercises._expressions import evaluate, symbol_of, written
+from regard.graph.notation import Equation, Math, Matrix, Number, Symbol
 from regard.graph.operation import Cost
-from regard.graph.operations import Scale
 from regard.graph.polynomial import Polynomial
 from regard.show import layout
-from regard.show.document import Block, Display, Note, Paragraph, Prose
+from regard.show.data import plain_values
+from regard.show.document import Block, Code, Display, Heading, Note, Paragraph, Prose
 from regard.show.document import Table as ShownTable
 from regard.show.trace import Trace
 
-MASK_NOTE = "0 where the key may be attended to, −∞ where it may not."
+SAME = 1e-9  # results that differ by less are the same computation, rounded in another order
 
 
 @dataclass
@@ -33,10 +51,18 @@ class Answering:
     """The traces of an exercise, made when they are first needed, and what was shown so far."""
 
     exercise: Exercise
-    how: dict[str, Any] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
     level: str = "steps"
     traces: dict[str, Trace] = field(default_factory=dict)
     shown: dict[str, set[str]] = field(default_factory=dict)
+
+    def at_level(self, level: str) -> Answering:
+        """The same traces for another solution, of which nothing was shown yet."""
+        return replace(self, level=level, shown={})
+
+    @property
+    def is_short(self) -> bool:
+        return self.level == "result"
 
     def trace(self, variant: str) -> Trace:
         if variant not in self.traces:
@@ -44,185 +70,279 @@ class Answering:
             self.traces[variant] = trace_of(chosen, self.exercise.names, **self.how)
         return self.traces[variant]
 
-    def varied(self, variant: str, changed: dict[str, Any]) -> tuple[Trace, dict[str, Any]]:
-        """The trace with some constants changed, and all names that an expression may use."""
+    def names(self, variant: str, changed: Mapping[str, Any]) -> dict[str, Any]:
+        """Every name that an expression may use, in float64, with some constants changed."""
         chosen = self.exercise.variants[variant]
         trace = trace_of(chosen, self.exercise.names, changed)
-        return trace, {**constants_of(chosen, changed), **_step_values(trace)}
+        values = {**trace.run.graph.sizes, **trace.run.values}
+        aliases = {alias: values[name] for name, alias in trace.names.items()}
+        return {**values, **aliases, **constants_of(chosen, changed)}
 
+    def symbols(self, variant: str) -> dict[str, Symbol]:
+        return symbols_of(self.trace(variant).run.graph, self.exercise.names)
 
-def _step_values(trace: Trace) -> dict[str, Any]:
-    values = dict(trace.run.values)
-    return values | {alias: values[name] for name, alias in trace.names.items()}
+    def prose(self, text: str, variant: str = MAIN) -> Prose:
+        """Words with the formulas between $ as mathematics."""
+        symbols = self.symbols(variant) if "$" in text else {}
+        parts = enumerate(text.split("$"))
+        return tuple(written(part, symbols) if i % 2 else part for i, part in parts if part)
+
+    def paragraphs(self, text: str, variant: str = MAIN) -> list[Block]:
+        parts = (part.strip() for part in text.split("\n\n"))
+        return [Paragraph(self.prose(part, variant)) for part in parts if part]
+
+    def called(self, step: str) -> str:
+        """A step as the exercise calls it."""
+        return self.exercise.names.get(step, step)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is shown, and the answer itself as plain data for other programs."""
+    """What is shown, and the answer itself as plain data for other programs.
+
+    `evidence` is shown too unless results alone are wanted.
+    """
 
     blocks: tuple[Block, ...]
     value: Any
+    evidence: tuple[Block, ...] = ()
 
 
 def answer(asked: Asked, at: Answering) -> Answer:
     """The answer to one thing asked, with its words, its numbers and its table."""
-    word = next(word for word in ANSWERS if getattr(asked, word))
-    body = ANSWERS[word](asked, at)
-    blocks: list[Block] = [Paragraph((asked.answer,))] if asked.answer else []
-    blocks += body.blocks
-    if asked.table:
-        blocks.append(_table(asked.table, asked.variant, at))
-    if asked.remark:
-        blocks.append(Note((asked.remark,)))
+    body = ANSWERS[type(asked.question)](asked.question, asked.variant, at)
+    words = at.paragraphs(asked.answer, asked.variant)
+    is_choice = isinstance(asked.question, Choice)
+    blocks = [*body.blocks, *words] if is_choice else [*words, *body.blocks]
+    if not at.is_short:
+        blocks += body.evidence
+        if asked.table:
+            blocks += at.paragraphs(asked.table.caption, asked.variant)
+            blocks.append(_table(asked.table, asked.variant, at))
+        if asked.remark:
+            blocks.append(Note(at.prose(asked.remark, asked.variant)))
     return Answer(tuple(blocks), body.value)
 
 
-# ---- one function a word -------------------------------------------------------------------
+# ---- what is given -------------------------------------------------------------------------
 
 
-def _steps(asked: Asked, at: Answering) -> Answer:
+def given_blocks(variant: str, at: Answering) -> list[Block]:
+    """The constants and givens of a variant that were not shown yet, with their formulas."""
+    chosen, trace = at.exercise.variants[variant], at.trace(variant)
+    constants = constants_of(chosen, {})
+    givens = {given.name: trace.run.values[given.name] for given in trace.run.graph.givens}
+    values = constants | givens
+    symbols = {name: symbol_of(name) for name in constants} | at.symbols(variant)
+    formulas = {**chosen.constants, **chosen.givens}
+    blocks: list[Block] = []
+    for name, value in values.items():
+        known = f"{name} = {plain_values(np.asarray(value))}"
+        if known not in at.shown.setdefault("given", set()):
+            at.shown["given"].add(known)
+            formula = formulas.get(name)
+            sides = (written(formula, symbols),) if isinstance(formula, str) else ()
+            blocks += _displays(symbols[name], sides, np.asarray(value))
+    return [Heading("Given", 2), *blocks] if blocks else []
+
+
+def _displays(symbol: Symbol, sides: tuple[Math, ...], value: Any) -> Iterator[Block]:
+    """A number, vector or matrix; one after another where there are more axes."""
+    for index in np.ndindex(value.shape[:-2]):
+        part = value[index]
+        shown = Matrix(part) if part.ndim else Number(part[()])
+        place = "(" + ",".join(str(i + 1) for i in index) + ")" if index else ""
+        yield Display(Equation((replace(symbol, sup=place), *sides, shown)))
+
+
+# ---- one function for each thing that may be asked -----------------------------------------
+
+
+def _steps(asked: Steps, variant: str, at: Answering) -> Answer:
     """The steps that lead to what is asked, without those that were shown before."""
-    trace = at.trace(asked.variant)
+    trace = at.trace(variant)
+    if asked.numbers:
+        return _in_other_numbers(asked, trace, at)
     wanted = [trace[name].name for name in asked.step]
-    seen = at.shown.setdefault(asked.variant, set())
+    values = {name: plain_values(trace[name].value) for name in wanted}
+    if at.is_short:
+        return Answer(tuple(_results(trace, wanted, at)), values)
+    needed, seen = trace.run.graph.upstream(*wanted), at.shown.setdefault(variant, set())
     how = layout.Layout(at.level, (), trace.names)
-    needed = set(wanted) if at.level == "result" else trace.run.graph.upstream(*wanted)
     blocks: list[Block] = []
     for step in trace.run.graph.worked_steps:
         if step.name in needed and (step.name not in seen or step.name in wanted):
             blocks += layout.step_blocks(trace.run, step, how)
             seen.add(step.name)
-    return Answer(tuple(blocks), {name: _plain(trace[name].value) for name in wanted})
+    return Answer((*blocks, *_as_numpy_prints(trace, wanted, at)), values)
 
 
-def _shape(asked: Asked, at: Answering) -> Answer:
-    trace = at.trace(asked.variant)
-    name = trace[asked.shape].name
-    axes = trace.run.graph.axes[name]
-    sizes = " × ".join(str(axis.size) for axis in axes)
-    shape = trace[name].shape
-    roles = " by ".join(axis.name for axis in axes)
-    sentence = f"{_called(trace, name)} is {sizes} ({roles}); with these numbers {written(shape)}."
-    return Answer((Paragraph((sentence,)),), {"shape": list(shape), "sizes": sizes})
+def _results(trace: Trace, names: Iterable[str], at: Answering) -> Iterator[Block]:
+    """The values of steps without their working, in one form when results alone are wanted."""
+    names = tuple(names)
+    if not (at.is_short and at.exercise.numpy_precision):
+        how = layout.Layout("result", (), trace.names)
+        for name in names:
+            yield from layout.step_blocks(trace.run, trace.run.graph.step(name), how)
+    yield from _as_numpy_prints(trace, names, at)
 
 
-def _called(trace: Trace, name: str) -> str:
-    return trace.names.get(name, name)
+def _in_other_numbers(asked: Steps, trace: Trace, at: Answering) -> Answer:
+    """The results again in exact or certified numbers, when what they need is installed."""
+    try:
+        other = trace.in_numbers(asked.numbers, at.how.get("digits", 15))
+    except MissingExtraError as error:
+        return Answer((Note((f"Not shown in {asked.numbers} numbers: {error}.",)),), None)
+    wanted = [trace[name].name for name in asked.step]
+    values = {name: plain_values(other[name].value) for name in wanted}
+    return Answer(tuple(_results(other, wanted, at)), values)
 
 
-def _choice(asked: Asked, at: Answering) -> Answer:
-    if asked.fact not in FACTS:
-        raise ExerciseError(f"no fact {asked.fact!r}: {did_you_mean(asked.fact, FACTS)}")
-    chosen, evidence = FACTS[asked.fact](at.trace(asked.variant))
+def _as_numpy_prints(trace: Trace, names: Iterable[str], at: Answering) -> Iterator[Block]:
+    """The same values as print() shows them, for exercises that print their results."""
+    precision = at.exercise.numpy_precision
+    if precision is None:
+        return
+    yield Paragraph((f"As NumPy prints it with precision={precision}:",))
+    for name in names:
+        step = trace[name]
+        heads = floats(step.value) if "head" in step.axes else [floats(step.value)]
+        with np.printoptions(precision=precision, sign="-", suppress=False, linewidth=75):
+            texts = [str(values) for values in heads]
+        if "head" in step.axes:
+            texts = [f"head {number}\n{text}" for number, text in enumerate(texts, 1)]
+        yield Code("text", "\n".join([f"{at.called(name)}:", *texts]))
+
+
+def _shape(asked: Shape, variant: str, at: Answering) -> Answer:
+    trace = at.trace(variant)
+    blocks, values = [], {}
+    for name in (trace[name].name for name in asked.shape):
+        axes, shape = trace.run.graph.axes[name], trace[name].shape
+        values[name] = {"sizes": [str(axis.size) for axis in axes], "shape": list(shape)}
+        blocks.append(
+            Paragraph((
+                at.symbols(variant)[name], " is ", *_sizes(trace, name),
+                f" ({' × '.join(axis.name for axis in axes)}), here {shape_text(shape)}.",
+            ))
+        )  # fmt: skip
+    return Answer(tuple(blocks), values)
+
+
+def _sizes(trace: Trace, name: str) -> Iterator[str | Math]:
+    """n_q × n_k, as mathematics."""
+    for place, axis in enumerate(trace.run.graph.axes[name]):
+        yield from (" × ",) if place else ()
+        yield count_notation(axis.size)
+
+
+def _choice(asked: Choice, variant: str, at: Answering) -> Answer:
+    chosen, evidence = FACTS[asked.fact].decide(at.trace(variant))
     if chosen not in asked.choice:
         raise ExerciseError(
-            f"the fact {asked.fact!r} is {chosen!r}, which is not among the choices "
+            f"the computation says {chosen!r}, which is not among the choices "
             f"{', '.join(asked.choice)}"
         )
-    head = Paragraph((f"Of {', '.join(asked.choice)}: {chosen}.",))
-    return Answer((head, *evidence), chosen)
+    return Answer((Paragraph((f"Answer: {chosen}.",)),), chosen, (Paragraph(evidence),))
 
 
-def _formula(asked: Asked, at: Answering) -> Answer:
-    """Counts of the steps in groups: formula and number."""
-    assert asked.formula is not None
-    table = at.trace(asked.variant).cost(asked.formula.get("convention", "schoolbook"))
-    counted = tuple(asked.formula.get("count", ("multiplications", "additions", "divisions")))
+def _formula(asked: Formula, variant: str, at: Answering) -> Answer:
+    """Counts of the steps in groups, and all together: formula and number."""
+    table = at.trace(variant).cost(asked.convention)
+    costs = {
+        words: sum((table.row(at.trace(variant)[step].name).counts for step in steps), Cost())
+        for words, steps in asked.formula.items()
+    }
+    if len(costs) > 1:
+        costs["together"] = sum(costs.values(), Cost())
     rows: list[tuple[Prose, ...]] = []
     answers: dict[str, dict[str, str]] = {}
-    for words, steps in asked.formula["of"].items():
-        cost = sum((table.row(step).counts for step in steps), Cost())
-        found = {name: cost.items()[name] for name in counted if cost.items()[name].terms}
+    for words, cost in costs.items():
+        found = {name: cost.items()[name] for name in asked.count if cost.items()[name].terms}
         answers[words] = {name: str(formula) for name, formula in found.items()}
-        rows += [(_prose(words), name, *_counted(table, f)) for name, f in found.items()]
-    header: tuple[Prose, ...] = tuple((word,) for word in ("step", "operation", "count", "here"))
-    return Answer((ShownTable(header, tuple(map(_row, rows))),), answers)
+        rows += [
+            (at.prose(words, variant), (name,), (count_notation(f),), (Number(table.number(f)),))
+            for name, f in found.items()
+        ]
+    header: tuple[Prose, ...] = (("step",), ("operation",), ("count",), ("here",))
+    return Answer((ShownTable(header, tuple(rows)),), answers)
 
 
-def _row(cells: Iterable[Any]) -> tuple[Prose, ...]:
-    return tuple(cell if isinstance(cell, tuple) else (str(cell),) for cell in cells)
+def count_notation(formula: Polynomial) -> Math:
+    """A count or a size as mathematics: n_q n_k (d_k − 1)."""
+    return written(str(formula).replace("·", "*").replace("^", "**"))
 
 
-def _prose(words: str) -> Prose:
-    return (words,)
-
-
-def _counted(table: Any, formula: Polynomial) -> tuple[Any, ...]:
-    return (polynomial_notation(formula),), str(table.number(formula))
-
-
-def polynomial_notation(formula: Polynomial) -> Math:
-    """A count as mathematics: n_q n_k (d_k − 1)."""
-    return Words(str(formula))
-
-
-def _mask(asked: Asked, at: Answering) -> Answer:
-    trace = at.trace(asked.variant)
+def _mask(asked: Mask, variant: str, at: Answering) -> Answer:
+    trace = at.trace(variant)
     step = trace[asked.mask]
-    sizes = " × ".join(str(axis.size) for axis in trace.run.graph.axes[step.name])
-    symbol = trace.run.graph.symbol(step.name)
-    shown: Math = Matrix(step.value) if step.value.ndim else Number(step.value[()])
+    symbol = at.symbols(variant)[step.name]
+    words = f", here {shape_text(step.shape)}: 0 where the query may look, −∞ where it may not."
     blocks = (
-        Paragraph((f"The mask is {sizes}, here {written(step.shape)}: {MASK_NOTE}",)),
-        Display(Equation((symbol, shown))),
+        Paragraph(("It is ", *_sizes(trace, step.name), words)),
+        *_displays(symbol, (), step.value),
     )
-    return Answer(blocks, {"shape": list(step.shape), "values": _plain(step.value)})
+    return Answer(blocks, {"shape": list(step.shape), "values": plain_values(step.value)})
 
 
-def _design(asked: Asked, at: Answering) -> Answer:
-    """The designed input, and how nearly its property holds on the exercise's numbers."""
-    assert asked.design is not None
-    name, expression = asked.design["name"], asked.design["expression"]
-    trace, names = at.varied(asked.variant, {})
-    value, target = (evaluate(asked.design[part], names) for part in ("property", "target"))
-    distance = float(np.max(np.abs(np.asarray(value) - np.asarray(target))))
-    within = float(asked.design["within"])
-    if not distance <= within:
+def _design(asked: Design, variant: str, at: Answering) -> Answer:
+    """The designed inputs, and how nearly their property holds on the exercise's numbers."""
+    chosen, symbols = at.exercise.variants[variant], at.symbols(variant)
+    names = at.names(variant, {})
+    formulas = {**chosen.constants, **chosen.givens}
+    gap = distance(*(evaluate(side, names) for side in (asked.property, asked.target)))
+    if not gap <= asked.within:
         raise ExerciseError(
-            f"the design {name} = {expression} misses its property: {distance:.3g} > {within:.3g}"
+            f"the design of {', '.join(asked.design)} misses its property: {asked.property} and "
+            f"{asked.target} differ by {gap:.3g}, more than {asked.within:.3g}"
         )
-    designed = np.asarray(evaluate(expression, names))
-    symbol = Symbol(*name.split("_", 1))
-    blocks: list[Block] = [
-        Display(Equation((symbol, Words(_readable(expression)), Matrix(designed)))),
-        Paragraph(
-            (
-                f"With it {asked.design['property']} = ", Matrix(np.asarray(value)),
-                f" and {asked.design['target']} = ", Matrix(np.asarray(target)),
-                ": they differ by at most ", Number(distance), ".",
-            )
-        ),
-    ]  # fmt: skip
-    return Answer(tuple(blocks), {name: expression, "differs by": distance})
+    designs = [
+        Display(Equation((symbols.get(name, symbol_of(name)), written(formulas[name], symbols))))
+        for name in asked.design
+    ]
+    shown = [
+        Display(Equation((written(side, symbols), _math(evaluate(side, names)))))
+        for side in (asked.property, asked.target)
+    ]
+    words = Paragraph(("With the numbers given, these differ by at most ", Number(gap), ":"))
+    value = {name: formulas[name] for name in asked.design}
+    return Answer(tuple(designs), {**value, "differs by": gap}, (words, *shown))
 
 
-def _readable(expression: str) -> str:
-    return expression.replace("*", "·")
-
-
-def _compare(asked: Asked, at: Answering) -> Answer:
-    """Two or more variants side by side: shapes, parameters, costs, and how results differ."""
-    traces = {name: at.trace(name) for name in asked.compare}
-    header: tuple[Prose, ...] = tuple((word,) for word in ("", *asked.compare))
-    measures: dict[str, Callable[[Trace], str]] = {
-        "attention maps": _maps,
-        "entries of the result": lambda t: written(_last(t).shape),
-        "numbers in the weight matrices": _parameters,
-        "multiplications": lambda t: _total(t, "multiplications"),
-        "additions": lambda t: _total(t, "additions"),
-        "exponentials": lambda t: _total(t, "exponentials"),
-    }
+def _compare(asked: Compare, variant: str, at: Answering) -> Answer:
+    """Variants side by side: maps, sizes and costs, and whether the weights alone differ."""
+    traces = {words: at.trace(name) for words, name in asked.compare.items()}
+    header: tuple[Prose, ...] = ((), *((words,) for words in traces))
     rows = tuple(
-        _row((words, *(measure(trace) for trace in traces.values())))
-        for words, measure in measures.items()
+        ((words,), *((measure(trace),) for trace in traces.values()))
+        for words, measure in MEASURES.items()
     )
-    first, *others = (_last(trace) for trace in traces.values())
-    gap = max(float(np.max(np.abs(first - other))) for other in others)
-    blocks = (
-        ShownTable(header, rows),
-        Paragraph(("The results differ by up to ", Number(gap), " in one entry.")),
-    )
-    return Answer(blocks, {"largest difference": gap})
+    (first_words, first), *others = traces.items()
+    blocks: list[Block] = [ShownTable(header, rows)]
+    gaps = {}
+    for words, other in others:
+        gaps[words] = distance(_last(first), _last(other))
+        prose: list[str | Math] = ["The results differ by up to ", Number(gaps[words]), "."]
+        if (same := _with_weights_of(first, other)) is not None:
+            prose += [
+                f" With the attention weights of {first_words} put into {words}, they would differ "
+                "by at most ", Number(distance(_last(first), _last(same))),
+                ": the weights alone make the difference.",
+            ]  # fmt: skip
+        blocks.append(Paragraph(tuple(prose)))
+    return Answer(tuple(blocks), {"largest difference": gaps})
+
+
+def _with_weights_of(first: Trace, other: Trace) -> Trace | None:
+    """The second computation with the weights of the first, if that gives the first's result."""
+    weights, shape = first["weights"].value, other["weights"].shape
+    if weights.shape[-2:] != shape[-2:] or _last(first).shape != _last(other).shape:
+        return None
+    try:
+        same = other.replace(weights=np.broadcast_to(weights, shape))
+    except ValueError:
+        return None
+    return same if distance(_last(first), _last(same)) < SAME else None
 
 
 def _last(trace: Trace) -> Any:
@@ -235,107 +355,94 @@ def _maps(trace: Trace) -> str:
 
 
 def _parameters(trace: Trace) -> str:
-    weights = (v for name, v in trace.run.givens.items() if name.startswith("W"))
+    weights = (value for name, value in trace.run.givens.items() if name.startswith("W"))
     return str(sum(int(value.size) for value in weights))
 
 
-def _total(trace: Trace, count: str) -> str:
-    table = trace.cost()
-    return str(table.number(table.total.items()[count]))
+def _total(count: str) -> Callable[[Trace], str]:
+    def measure(trace: Trace) -> str:
+        table = trace.cost()
+        return str(table.number(table.total.items()[count]))
+
+    return measure
 
 
-def _permute(asked: Asked, at: Answering) -> Answer:
-    """The tokens in another order, run again and compared with the result put in that order."""
-    trace = at.trace(asked.variant)
-    tokens = trace["X"].value.shape[-2]
-    if sorted(asked.permute) != list(range(1, tokens + 1)):
-        raise ExerciseError(f"permute must hold 1 to {tokens} in some order: {asked.permute}")
-    order = np.array(asked.permute) - 1
-    permuted = trace.replace(X=trace.run.givens["X"][..., order, :])
-    result = trace.steps[-1]
-    moved_rows = _gap(permuted[result].value, trace[result].value[..., order, :])
-    weights = trace["weights"].value
-    moved_both = _gap(permuted["weights"].value, weights[..., order, :][..., order])
-    unmoved = _gap(permuted["weights"].value, weights)
-    how = layout.Layout(at.level, ("weights", result), trace.names)
-    steps = [step for step in permuted.run.graph.steps if step.name in ("weights", result)]
-    blocks: list[Block] = [Paragraph((f"The tokens in the order {_listed(asked.permute)}:",))]
-    for step in steps:
-        blocks += layout.step_blocks(permuted.run, step, how)
-    verdict = (
-        f"{_called(trace, result)} in that order differs from this by at most ", Number(moved_rows),
-        "; the weights with rows and columns in that order by at most ", Number(moved_both),
-        "; the weights left as they were by up to ", Number(unmoved), ".",
-    )  # fmt: skip
-    return Answer((*blocks, Paragraph(verdict)), {"output": moved_rows, "weights": moved_both})
-
-
-def _gap(one: Any, other: Any) -> float:
-    return float(np.max(np.abs(one - other)))
-
-
-def _listed(order: tuple[int, ...]) -> str:
-    return ", ".join(map(str, order))
-
-
-def _agree(asked: Asked, at: Answering) -> Answer:
-    """The context against torch's own fused function, when torch is there."""
-    try:
-        from torch import from_numpy
-        from torch.nn.functional import scaled_dot_product_attention
-    except ImportError:
-        note = f"{asked.agree} was not asked: torch is not installed (pip install 'regard[torch]')."
-        return Answer((Note((note,)),), None)
-    trace = at.trace(asked.variant)
-    q, k, v = (from_numpy(np.array(trace[name].value, dtype=float)) for name in "QKV")
-    context = np.asarray(trace["context"].value, dtype=float)
-    gap = _gap(scaled_dot_product_attention(q, k, v).numpy(), context)
-    sentence = (f"{asked.agree} gives the same context: it differs by at most ", Number(gap), ".")
-    return Answer((Paragraph(sentence),), gap)
-
-
-def _explain(asked: Asked, at: Answering) -> Answer:
-    return Answer((), asked.answer)
-
-
-ANSWERS: dict[str, Callable[[Asked, Answering], Answer]] = {
-    "step": _steps,
-    "shape": _shape,
-    "choice": _choice,
-    "formula": _formula,
-    "mask": _mask,
-    "design": _design,
-    "compare": _compare,
-    "permute": _permute,
-    "agree": _agree,
-    "explain": _explain,
+MEASURES: dict[str, Callable[[Trace], str]] = {
+    "attention maps": _maps,
+    "shape of the result": lambda trace: shape_text(_last(trace).shape),
+    "numbers in the weight matrices": _parameters,
+    "multiplications": _total("multiplications"),
+    "additions": _total("additions"),
+    "exponentials": _total("exponentials"),
 }
 
 
-# ---- facts that decide a choice ------------------------------------------------------------
+def _permute(asked: Permute, variant: str, at: Answering) -> Answer:
+    """The tokens in another order, run again and compared with the result put in that order."""
+    trace = at.trace(variant)
+    order = np.array(asked.permute) - 1
+    permuted = trace.replace(X=trace.run.givens["X"][..., order, :])
+    result = trace.steps[-1]
+    weights = trace["weights"].value
+    gaps = {
+        "result": distance(permuted[result].value, trace[result].value[..., order, :]),
+        "weights": distance(permuted["weights"].value, weights[..., order, :][..., order]),
+    }
+    unmoved = distance(permuted["weights"].value, weights)
+    blocks: list[Block] = []
+    if not at.is_short:
+        words = f"The tokens in the order {', '.join(map(str, asked.permute))}, and what follows:"
+        blocks = [
+            Paragraph((words,)),
+            *_displays(at.symbols(variant)["X"], (), permuted["X"].value),
+        ]
+    blocks += _results(permuted, ("weights", result), at)
+    symbols = at.symbols(variant)
+    symbol = symbols[result]
+    kind = "equivariant" if max(gaps.values()) < SAME else "not equivariant"
+    verdict = (
+        f"The computation is {kind}: ", symbol, " is the former one with its rows in that order "
+        "(the largest difference is ", Number(gaps["result"]), "), and ", symbols["weights"],
+        " the former one with its rows and columns in that order (", Number(gaps["weights"]),
+        "). Left as they were, the weights would be off by up to ", Number(unmoved), ".",
+    )  # fmt: skip
+    return Answer((*blocks, Paragraph(verdict)), {"verdict": kind, "differs by": gaps})
 
 
-def _softmax_axis(trace: Trace) -> tuple[str, tuple[Block, ...]]:
-    weights = np.asarray(trace["weights"].value, dtype=float)
-    rows, columns = weights.sum(axis=-1), weights.sum(axis=-2)
-    chosen = "row-wise" if np.allclose(rows, 1) else "column-wise"
-    evidence = Paragraph(
-        ("The rows of the weights sum to ", Matrix(rows), ", the columns to ", Matrix(columns), ".")
-    )
-    return chosen, (evidence,)
+def _agree(asked: Agree, variant: str, at: Answering) -> Answer:
+    """The context against another implementation, when it is there."""
+    trace = at.trace(variant)
+    try:
+        context = AGREEMENTS[asked.agree](trace)
+    except ImportError:
+        note = f"{asked.agree} was not asked: torch is not installed (pip install 'regard[torch]')."
+        return Answer((Note((note,)),), None)
+    gap = distance(context, trace["context"].value)
+    words = "the same context, up to " if gap < SAME else "another context: it differs by up to "
+    return Answer((Paragraph((f"{asked.agree} gives {words}", Number(gap), ".")),), gap)
 
 
-def _scale_size(trace: Trace) -> tuple[str, tuple[Block, ...]]:
-    operation = trace.run.graph.step("scaled").operation
-    assert isinstance(operation, Scale)
-    size = Polynomial.parse(operation.size).evaluate(trace.run.graph.sizes)
-    words = f"The scores are divided by √{operation.size}, here √{size}: K has {size} columns."
-    return operation.size, (Paragraph((words,)),)
+def _program(asked: Program, variant: str, at: Answering) -> Answer:
+    text = at.exercise.files[asked.program]
+    return Answer((Code("python", text),), text)
 
 
-FACTS: dict[str, Callable[[Trace], tuple[str, tuple[Block, ...]]]] = {
-    "softmax-axis": _softmax_axis,
-    "scale-size": _scale_size,
+def _explain(asked: Explain, variant: str, at: Answering) -> Answer:
+    return Answer(tuple(at.paragraphs(asked.explain, variant)), asked.explain)
+
+
+ANSWERS: Mapping[type[Question], Callable[[Any, str, Answering], Answer]] = {
+    Steps: _steps,
+    Shape: _shape,
+    Choice: _choice,
+    Formula: _formula,
+    Mask: _mask,
+    Design: _design,
+    Compare: _compare,
+    Permute: _permute,
+    Agree: _agree,
+    Program: _program,
+    Explain: _explain,
 }
 
 
@@ -344,22 +451,20 @@ FACTS: dict[str, Callable[[Trace], tuple[str, tuple[Block, ...]]]] = {
 
 def _table(table: Table, variant: str, at: Answering) -> Block:
     """One row for each value of what is varied; the columns are expressions."""
-    header = (table.vary, *(table.header or table.columns))
+    columns = [(column.variant or variant, column) for column in table.columns]
+    header = ((symbol_of(table.vary),), *(at.prose(c.header, of) for of, c in columns))
     rows = []
     for value in table.values:
-        _, names = at.varied(variant, {table.vary: value})
-        cells = (evaluate(column, names) for column in table.columns)
-        rows.append(((Number(value),), *((_cell(cell),) for cell in cells)))
-    return ShownTable(tuple((word,) for word in header), tuple(rows))
+        names = {of: at.names(of, {table.vary: value}) for of in {of for of, _ in columns}}
+        cells = (_math(evaluate(column.show, names[of])) for of, column in columns)
+        rows.append(((Number(_whole(value)),), *((cell,) for cell in cells)))
+    return ShownTable(header, tuple(rows))
 
 
-def _cell(value: Any) -> Math:
+def _whole(value: float) -> float | int:
+    return int(value) if value == int(value) else value
+
+
+def _math(value: Any) -> Math:
     array = np.asarray(value)
     return Matrix(array) if array.ndim else Number(array[()])
-
-
-def _plain(array: Any) -> Any:
-    """Nested lists, with text where a value is no finite float."""
-    from regard.show.data import plain_values
-
-    return plain_values(array)

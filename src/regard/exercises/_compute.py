@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from regard._errors import MissingExtraError
-from regard.exercises._exercise import Draws, Variant
-from regard.exercises._expressions import evaluate
+from regard.exercises._exercise import Draw, Draws, LinearDraw, Variant
+from regard.exercises._expressions import evaluate, symbol_of
+from regard.graph.builders import build
+from regard.graph.graph import Graph
+from regard.graph.notation import Symbol
+from regard.graph.numbers import read_given
 from regard.show.trace import Trace, work
 
 Numbers = Mapping[str, Any]
@@ -18,28 +22,60 @@ Numbers = Mapping[str, Any]
 def trace_of(
     variant: Variant, names: Mapping[str, str], changed: Numbers | None = None, **how: Any
 ) -> Trace:
-    """The trace of a variant, with some constants or givens changed."""
-    constants = constants_of(variant, changed or {})
-    givens: dict[str, Any] = dict(drawn(variant.draws)) if variant.draws else {}
-    for name, value in variant.givens.items():
-        known = {**constants, **givens}
-        givens[name] = evaluate(value, known) if isinstance(value, str) else value
-    givens |= {name: value for name, value in (changed or {}).items() if name in givens}
+    """The trace of a variant, with some constants changed."""
+    draws = drawn(variant.draws) if variant.draws else {}
+    givens = givens_of(variant, constants_of(variant, changed or {}), draws)
     trace = work(variant.kind, **how, **givens, **variant.options)
-    return Trace(trace.run, {k: v for k, v in names.items() if k in trace.run.graph})
+    return Trace(trace.run, {name: a for name, a in names.items() if name in trace.run.graph})
+
+
+def graph_of(variant: Variant) -> Graph:
+    """The graph of a variant, without running it or drawing its numbers."""
+    shapes = dict(_drawn_shapes(variant.draws)) if variant.draws else {}
+    stand_ins = {name: np.zeros(shape) for name, shape in shapes.items()}
+    givens = givens_of(variant, constants_of(variant, {}), stand_ins)
+    shapes |= {name: read_given(name, value).shape for name, value in givens.items()}
+    return build(variant.kind, shapes, **variant.options)
 
 
 def constants_of(variant: Variant, changed: Numbers) -> dict[str, Any]:
     """The constants in order; one may be an expression in those before it."""
     constants: dict[str, Any] = {}
     for name, value in variant.constants.items():
-        value = changed.get(name, value)
-        constants[name] = evaluate(value, constants) if isinstance(value, str) else _array(value)
+        constants[name] = constant(changed.get(name, value), constants)
     return constants
 
 
-def _array(value: Any) -> Any:
+def constant(value: Any, before: Numbers) -> Any:
+    if isinstance(value, str):
+        return evaluate(value, before)
     return np.array(value, dtype=float) if isinstance(value, list) else float(value)
+
+
+def givens_of(variant: Variant, constants: Numbers, drawn: Numbers) -> dict[str, Any]:
+    """The givens in order; one may be an expression in the constants and the givens before it."""
+    givens = dict(drawn)
+    for name, value in variant.givens.items():
+        given = evaluate(value, {**constants, **givens}) if isinstance(value, str) else value
+        givens[name] = given
+    return givens
+
+
+def symbols_of(graph: Graph, names: Mapping[str, str]) -> dict[str, Symbol]:
+    """How the names in a formula are printed: the symbols of the steps, and aliases as they are."""
+    symbols = {name: graph.symbol(name) for name in graph.names}
+    aliases = {real: symbol_of(alias) for real, alias in names.items() if real in symbols}
+    return symbols | aliases | {names[real]: symbol for real, symbol in aliases.items()}
+
+
+# ---- numbers that torch draws --------------------------------------------------------------
+
+
+def _drawn_shapes(draws: Draws) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for draw in draws.tensors:
+        yield (draw.linear if isinstance(draw, LinearDraw) else draw.normal), draw.shape
+        if isinstance(draw, LinearDraw) and draw.bias:
+            yield draw.bias, draw.shape[-1:]
 
 
 def drawn(draws: Draws) -> dict[str, Any]:
@@ -54,18 +90,16 @@ def drawn(draws: Draws) -> dict[str, Any]:
     state = torch.random.get_rng_state()
     try:
         torch.manual_seed(draws.seed)
-        return dict(_drawn_tensors(draws, torch))
+        return {name: value for draw in draws.tensors for name, value in _tensors(draw, torch)}
     finally:
         torch.random.set_rng_state(state)
 
 
-def _drawn_tensors(draws: Draws, torch: Any) -> Any:
-    for tensor in draws.tensors:
-        shape = tensor["shape"]
-        if tensor["draw"] == "normal":
-            yield tensor["name"], torch.randn(*shape)
-            continue
-        layer = torch.nn.Linear(*shape, bias="bias" in tensor)
-        yield tensor["weight"], layer.weight.T
-        if "bias" in tensor:
-            yield tensor["bias"], layer.bias
+def _tensors(draw: Draw, torch: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(draw, LinearDraw):
+        yield draw.normal, torch.randn(*draw.shape)
+        return
+    layer = torch.nn.Linear(*draw.shape, bias=bool(draw.bias))
+    yield draw.linear, layer.weight.T
+    if draw.bias:
+        yield draw.bias, layer.bias

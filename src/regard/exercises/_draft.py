@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from regard._errors import AssignmentError
-from regard.exercises._exercise import FORMAT, Asked, Exercise, Variant
+from regard.exercises._compute import graph_of
+from regard.exercises._exercise import FORMAT, MAIN, Asked, Exercise, Steps, Variant
 from regard.exercises.reading import Found, Reading, read_assignment, split_exercises
 from regard.graph.builders import GIVEN_SYMBOLS
 
@@ -38,9 +39,9 @@ def exercise_from(text: str, name: str, said: Said) -> Exercise:
         notes += [f"{title}: {note}" if title else note for note in reading.notes]
         for words, variant in _computations(reading, usable, name, said):
             label = ", ".join(filter(None, (title, words)))
-            key = "main" if not variants else f"part-{len(variants) + 1}"
+            key = MAIN if not variants else f"part-{len(variants) + 1}"
             variants[key] = variant
-            asked.append(Asked(label=label, step=_asked_steps(variant), variant=key))
+            asked.append(Asked(Steps(_asked_steps(variant)), title=label, variant=key))
     if not variants:
         raise AssignmentError(
             f"{name}: no matrices or vectors were found; they are read from LaTeX (bmatrix, "
@@ -66,16 +67,16 @@ def _computations(
         options["causal"] = causal
     per_head = any(found.head is not None for found in usable)
     if kind != "multi-head" or per_head:
-        yield "", Variant(kind, givens, options, {})
+        yield "", Variant(kind, givens, options)
         return
     counts = (said.heads,) if said.heads else reading.heads
     if not counts:
         raise AssignmentError(f"{name}: the text does not say how many heads; pass --heads N")
     for count in counts:
         if count == 1:
-            yield "1 head", Variant("self-attention", givens, options, {})
+            yield "1 head", Variant("self-attention", givens, options)
         else:
-            yield f"{count} heads", Variant("multi-head", givens, {**options, "heads": count}, {})
+            yield f"{count} heads", Variant("multi-head", givens, {**options, "heads": count})
 
 
 def _scale(reading: Reading, name: str, said: Said) -> Any:
@@ -105,9 +106,7 @@ def _givens(usable: list[Found]) -> dict[str, Any]:
 
 def _asked_steps(variant: Variant) -> tuple[str, ...]:
     """The steps of this computation that people ask for."""
-    from regard.exercises._compute import trace_of
-
-    graph = trace_of(variant, {}).run.graph
+    graph = graph_of(variant)
     return tuple(name for name in STEPS if name in graph and not graph.is_given(name))
 
 
@@ -116,19 +115,20 @@ def _asked_steps(variant: Variant) -> tuple[str, ...]:
 
 def to_toml(exercise: Exercise) -> str:
     """The exercise in the format that `read_exercise` reads, to be edited further."""
-    main = exercise.variants["main"]
+    main = exercise.variants[MAIN]
     lines = [f"format = {FORMAT}", f"title = {_text(exercise.title)}", f"kind = {_text(main.kind)}"]
     lines += [f"# {note}" for note in exercise.understood]
     lines += _tables(main, "")
     for name, variant in exercise.variants.items():
-        if name != "main":
+        if name != MAIN:
             lines += ["", f"[variants.{name}]", f"kind = {_text(variant.kind)}"]
             lines += _tables(variant, f"variants.{name}.")
     for asked in exercise.asked:
         lines += ["", "[[asked]]"]
-        lines += [f"label = {_text(asked.label)}"] if asked.label else []
-        lines += [f"variant = {_text(asked.variant)}"] if asked.variant != "main" else []
-        lines.append(f"step = {_toml(list(asked.step))}")
+        lines += [f"title = {_text(asked.title)}"] if asked.title else []
+        lines += [f"variant = {_text(asked.variant)}"] if asked.variant != MAIN else []
+        if isinstance(asked.question, Steps):
+            lines.append(f"step = {_toml(list(asked.question.step))}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Small formulas in exercise files: `beta*(mu[1] + mu[2])`, evaluated without running code.
+"""Small formulas in exercise files: `beta*(mu[a] + mu[b])`, read without running code.
 
 Numbers, names, + − * / ** @, rows counted from 1 as in print, and a few functions. Nothing else
 is understood, so an exercise file from a stranger can do no harm.
@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from regard._errors import OptionError, did_you_mean
+from regard.graph import notation
+from regard.graph.notation import Equation, Math, Number, Symbol
+from regard.show._symbols import SPELLED
+
+LONGEST = 500  # characters
+DEEPEST = 40  # brackets and operations within each other
+LARGEST_POWER = 64
+MOST_ENTRIES = 100_000
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -25,72 +36,162 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
+
+
+def _ones(count: Any) -> Any:
+    if count != round(float(count)) or not 0 <= count <= MOST_ENTRIES:
+        raise ValueError(f"ones takes a whole number up to {MOST_ENTRIES}, not {count}")
+    return np.ones(int(count))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "exp": np.exp,
-    "log": np.log,
-    "max": np.max,
-    "min": np.min,
     "abs": np.abs,
-    "norm": np.linalg.norm,
+    "exp": np.exp,
+    "join": lambda *parts: np.concatenate([np.atleast_1d(part) for part in parts]),
+    "log": np.log,
+    "max": lambda array: np.max(array),
+    "min": lambda array: np.min(array),
+    "norm": lambda vector: np.linalg.norm(vector),
+    "ones": _ones,
     "rows": lambda *rows: np.stack(np.broadcast_arrays(*rows)),
     "sqrt": np.sqrt,
-    "sum": np.sum,
+    "sum": lambda array: np.sum(array),
+    "transpose": lambda matrix: np.swapaxes(matrix, -1, -2),
 }
-LARGEST_POWER = 64
+ALLOWED = (
+    ast.BinOp, ast.UnaryOp, ast.Call, ast.Subscript, ast.Tuple, ast.Name, ast.Load, ast.Constant,
+    *OPERATORS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A formula that was checked when it was read."""
+
+    text: str
+    tree: ast.expr
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that must be known, in the order in which they stand."""
+        functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
+        found = (
+            node.id
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Name) and id(node) not in functions
+        )
+        return tuple(dict.fromkeys(found))
+
+    def require(self, known: Mapping[str, Any] | set[str]) -> None:
+        """Raise an OptionError when a name is not among these."""
+        for name in self.names:
+            if name not in known:
+                raise OptionError(
+                    f"the expression {self.text!r} uses {name!r}, which is not defined: "
+                    + did_you_mean(name, known)
+                )
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        self.require(names)
+        try:
+            with np.errstate(all="ignore"):
+                return _Evaluator(self.text, names).visit(self.tree)
+        except OptionError:
+            raise
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise OptionError(f"the expression {self.text!r} has no value: {error}") from error
+
+    def math(self, symbols: Mapping[str, Symbol] | None = None) -> Math:
+        """The formula as it is printed; `symbols` are those of names that have their own."""
+        return _Writer(symbols or {}).visit(self.tree)  # type: ignore[no-any-return]
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
     """The value of an expression in these names."""
+    return parse(expression).evaluate(names)
+
+
+def written(formula: str, symbols: Mapping[str, Symbol] | None = None) -> Math:
+    """A formula as it is printed, its sides apart at " = "."""
+    sides = tuple(parse(side).math(symbols) for side in formula.split(" = "))
+    return sides[0] if len(sides) == 1 else Equation(sides)
+
+
+@lru_cache(maxsize=1000)
+def parse(text: str) -> Expression:
+    """Read an expression; an OptionError says what in it is not understood."""
+    if len(text) > LONGEST:
+        raise OptionError(
+            f"the expression {text[:30]!r}… has {len(text)} characters; {LONGEST} is the most"
+        )
     try:
-        tree = ast.parse(expression.strip(), mode="eval").body
-    except SyntaxError as error:
-        raise OptionError(f"the expression {expression!r} cannot be read: {error.msg}") from error
-    try:
-        with np.errstate(all="ignore"):
-            return _Evaluator(expression, names).visit(tree)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        if isinstance(error, OptionError):
-            raise
-        raise OptionError(f"the expression {expression!r} has no value: {error}") from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python, about code that is refused below
+            tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise OptionError(f"the expression {text!r} cannot be read: {reason}") from error
+    _check(text, tree)
+    return Expression(text, tree)
+
+
+def _check(text: str, tree: ast.expr) -> None:
+    """Every part of it is understood, and it is not too deep."""
+    left: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while left:
+        node, depth = left.pop()
+        if depth > DEEPEST:
+            raise OptionError(f"the expression {text!r} is nested more than {DEEPEST} deep")
+        if reason := _refused(node):
+            raise OptionError(
+                f"the expression {text!r} uses {reason}, which is not understood; it may hold "
+                "numbers, names, + - * / ** @, rows such as mu[1] and the functions "
+                + ", ".join(FUNCTIONS)
+            )
+        left += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+
+
+def _refused(node: ast.AST) -> str:
+    """What is not understood about this part of an expression; "" when all is."""
+    if isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
+            return f"the function {ast.unparse(node.func)!r}"
+        return "keywords" if node.keywords else ""
+    if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
+        return repr(node.value)
+    if isinstance(node, ast.Name) and node.id.startswith("__"):
+        return f"the name {node.id!r}"
+    return "" if isinstance(node, ALLOWED) else type(node).__name__
 
 
 class _Evaluator(ast.NodeVisitor):
-    def __init__(self, expression: str, names: Mapping[str, Any]) -> None:
-        self.expression = expression
+    def __init__(self, text: str, names: Mapping[str, Any]) -> None:
+        self.text = text
         self.names = names
 
-    def generic_visit(self, node: ast.AST) -> Any:
-        raise OptionError(
-            f"the expression {self.expression!r} uses {type(node).__name__}, which is not "
-            "understood; it may hold numbers, names, + - * / ** @, rows such as mu[1] and "
-            f"the functions {', '.join(FUNCTIONS)}"
-        )
+    def _sized(self, value: Any) -> Any:
+        if np.size(value) > MOST_ENTRIES:
+            reason = f"makes more than {MOST_ENTRIES} numbers"
+            raise OptionError(f"the expression {self.text!r} {reason}")
+        return value
 
     def visit_Constant(self, node: ast.Constant) -> Any:
-        if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
-            self.generic_visit(node)
         return float(node.value)  # type: ignore[arg-type]
 
     def visit_Name(self, node: ast.Name) -> Any:
-        if node.id not in self.names:
-            raise OptionError(
-                f"the expression {self.expression!r} uses {node.id!r}, which is not defined: "
-                + did_you_mean(node.id, self.names)
-            )
         return self.names[node.id]
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        if type(node.op) not in OPERATORS:
-            return self.generic_visit(node.op)
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.Pow) and np.max(np.abs(right)) > LARGEST_POWER:
-            raise OptionError(f"the expression {self.expression!r} has a power above {LARGEST_POWER}")
-        return OPERATORS[type(node.op)](left, right)
+            raise OptionError(f"the expression {self.text!r} has a power above {LARGEST_POWER}")
+        return self._sized(OPERATORS[type(node.op)](left, right))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        if type(node.op) not in OPERATORS:
-            return self.generic_visit(node.op)
         return OPERATORS[type(node.op)](self.visit(node.operand))
+
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
+        raise OptionError(f"the expression {self.text!r} holds a list; only places may be listed")
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         array = np.asarray(self.visit(node.value))
@@ -100,12 +201,68 @@ class _Evaluator(ast.NodeVisitor):
             not 1 <= i <= size for i, size in zip(index, array.shape, strict=False)
         ):
             raise OptionError(
-                f"the expression {self.expression!r} asks for place {index} (counted from 1) "
-                f"of an array of shape {array.shape}"
+                f"the expression {self.text!r} asks for place {', '.join(map(str, index))} "
+                f"(counted from 1) of an array of shape {array.shape}"
             )
         return array[tuple(i - 1 for i in index)]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
-            return self.generic_visit(node)
-        return FUNCTIONS[node.func.id](*(self.visit(argument) for argument in node.args))
+        assert isinstance(node.func, ast.Name)
+        arguments = [self.visit(argument) for argument in node.args]
+        return self._sized(FUNCTIONS[node.func.id](*arguments))
+
+
+class _Writer(ast.NodeVisitor):
+    """The same tree as mathematics."""
+
+    def __init__(self, symbols: Mapping[str, Symbol]) -> None:
+        self.symbols = symbols
+
+    def visit_Constant(self, node: ast.Constant) -> Math:
+        return Number(node.value)
+
+    def visit_Name(self, node: ast.Name) -> Math:
+        return self.symbols.get(node.id) or symbol_of(node.id)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Math:
+        left, right = self.visit(node.left), self.visit(node.right)
+        match node.op:
+            case ast.Add():
+                return notation.Sum((*_terms(left), right))
+            case ast.Sub():
+                return notation.Sum((*_terms(left), notation.Negative(right)))
+            case ast.Div():
+                return notation.Fraction(left, right)
+            case ast.Pow():
+                return notation.Power(left, right)
+        return notation.Product((left, right), sign="·" if isinstance(right, Number) else "")
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Math:
+        body: Math = self.visit(node.operand)
+        return notation.Negative(body) if isinstance(node.op, ast.USub) else body
+
+    def visit_Subscript(self, node: ast.Subscript) -> Math:
+        base = self.visit(node.value)
+        places = ast.unparse(node.slice).strip("()").replace(" ", "")
+        if not isinstance(base, Symbol):
+            return notation.Words(ast.unparse(node))
+        return replace(base, sub=",".join(filter(None, (base.sub, places))))
+
+    def visit_Call(self, node: ast.Call) -> Math:
+        assert isinstance(node.func, ast.Name)
+        arguments = tuple(self.visit(argument) for argument in node.args)
+        if node.func.id == "sqrt":
+            return notation.Root(*arguments)
+        if node.func.id == "transpose":
+            return notation.Transposed(*arguments)
+        return notation.Call(node.func.id, arguments)
+
+
+def _terms(math: Math) -> tuple[Math, ...]:
+    return math.terms if isinstance(math, notation.Sum) else (math,)
+
+
+def symbol_of(name: str) -> Symbol:
+    """A name as a symbol: beta is β, q_1 has an index."""
+    base, _, sub = name.partition("_")
+    return Symbol(SPELLED.get(base, base), sub)

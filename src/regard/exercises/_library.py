@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from regard._errors import FileError, did_you_mean
 from regard.exercises._draft import Said, exercise_from
-from regard.exercises._exercise import Exercise, read_exercise
+from regard.exercises._exercise import Exercise
+from regard.exercises._format import read_exercise
 from regard.exercises._solution import Solution
 
 LARGEST_FILE = 10_000_000  # bytes; nobody's assignment is larger
 
 
+def _library() -> Traversable:
+    return files("regard.exercises") / "library"
+
+
 def library_names() -> list[str]:
     """The names of all exercises that come with regard."""
-    names = (entry.name for entry in files("regard.exercises").joinpath("library").iterdir())
+    names = (entry.name for entry in _library().iterdir())
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def library_text(name: str) -> str:
-    folder = files("regard.exercises").joinpath("library")
-    return folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    """The file of an exercise that comes with regard."""
+    return (_library() / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def load_exercise(source: str, said: Said | None = None) -> Exercise:
     """An exercise from the library, from a TOML file, or from a pasted assignment in a file."""
     if source in library_names():
-        return read_exercise(library_text(source), source)
-    return parse_exercise(_read_file(source), source, said)
+        return read_exercise(library_text(source), source, partial(_beside, _library()))
+    return parse_exercise(_read_file(source), source, said, partial(_beside, Path(source).parent))
 
 
-def parse_exercise(text: str, name: str, said: Said | None = None) -> Exercise:
+def parse_exercise(
+    text: str, name: str, said: Said | None = None, read_file: Callable[[str], str] | None = None
+) -> Exercise:
     """An exercise from text: TOML when the name or the first words say so, else an assignment."""
-    if name.endswith(".toml") or text.lstrip().startswith("format ="):
-        return read_exercise(text, name)
+    if name.endswith(".toml") or re.match(r"\s*(#.*\n\s*)*format\s*=", text):
+        return read_exercise(text, name, read_file)
     return exercise_from(text, name, said or Said())
+
+
+def _beside(folder: Path | Traversable, name: str) -> str:
+    """The text of a file in the same folder as an exercise."""
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def _read_file(source: str) -> str:
@@ -50,7 +66,8 @@ def _read_file(source: str) -> str:
     if path.is_dir():
         raise FileError(f"solve: {source!r} is a folder; pass a file")
     if path.stat().st_size > LARGEST_FILE:
-        raise FileError(f"solve: {source!r} has {path.stat().st_size:,} bytes; 10,000,000 is the most")
+        size = f"{path.stat().st_size:,} bytes; {LARGEST_FILE:,} is the most"
+        raise FileError(f"solve: {source!r} has {size}")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

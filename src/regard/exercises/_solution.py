@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from regard._errors import ExerciseError, OptionError, RegardError
+from regard._errors import ExerciseError, MissingExtraError, OptionError, RegardError, did_you_mean
 from regard._options import one_of
-from regard.exercises._answers import Answer, Answering, answer
-from regard.exercises._exercise import Asked, Exercise
+from regard.exercises._answers import Answer, Answering, answer, given_blocks
+from regard.exercises._exercise import MAIN, Asked, Exercise, Mask, Permute, Shape, Steps
+from regard.show.data import to_data
 from regard.show.document import Block, Document, Heading, Note, Paragraph
 from regard.show.layout import LEVELS
-from regard.show.trace import Shown, Trace
+from regard.show.shown import Shown
+from regard.show.trace import Trace
 
 SCHEMA = "regard-solution"
 VERSION = 1
+
+
+class Group(NamedTuple):
+    """What is asked under one heading."""
+
+    label: str
+    heading: str
+    asked: tuple[Asked, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,63 +41,117 @@ class Solution(Shown):
     @property
     def trace(self) -> Trace:
         """The exercise's own computation."""
-        return self.traces["main"]
+        return self._answering.trace(MAIN)
 
     @property
     def traces(self) -> dict[str, Trace]:
-        at = Answering(self.exercise, self.how)
-        return {name: at.trace(name) for name in self.exercise.variants}
+        return {name: self._answering.trace(name) for name in self.exercise.variants}
 
-    def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
+    @cached_property
+    def _answering(self) -> Answering:
+        return Answering(self.exercise, self.how)
+
+    def document(self, *, level: str = "steps", only: tuple[str, ...] | str = ()) -> Document:
         one_of("level", level, LEVELS)
+        words = (only,) if isinstance(only, str) else tuple(only)
+        at = self._answering.at_level(level)
+        blocks = self._opening(at)
+        if not words and not at.is_short:
+            blocks += given_blocks(MAIN, at)
+        for group in self._chosen(words):
+            blocks += [Heading(group.heading, 1)] if group.heading else []
+            for asked in group.asked:
+                blocks += [] if at.is_short else self._question(asked, at)
+                blocks += self._answer(asked, at).blocks
+        return Document(self.exercise.title, tuple(blocks))
+
+    def _opening(self, at: Answering) -> list[Block]:
+        """How an assignment was read; the situation, and what its source gets wrong."""
         blocks: list[Block] = []
         if self.exercise.understood:
             blocks.append(Heading("Understood as", 2))
             blocks += [Paragraph((note,)) for note in self.exercise.understood]
-        if level != "result":
-            blocks += [Paragraph((text,)) for text in self.exercise.text.split("\n\n") if text]
-            blocks += [Note((remark,)) for remark in self.exercise.remarks]
-        for asked, solved in self._answers(level, only):
-            if asked.label or asked.text:
-                heading = " ".join(filter(None, (asked.label, asked.text)))
-                blocks.append(Heading(heading, 1))
-            blocks += solved.blocks
-        return Document(self.exercise.title, tuple(blocks))
+        if not at.is_short:
+            blocks += at.paragraphs(self.exercise.text)
+            blocks += [Note(at.prose(remark)) for remark in self.exercise.remarks]
+        return blocks
 
-    def _answers(self, level: str, only: tuple[str, ...]) -> list[tuple[Asked, Answer]]:
-        at = Answering(self.exercise, self.how, level)
-        chosen = [asked for asked in self.exercise.asked if not only or self._is_wanted(asked, only)]
-        if not chosen:
-            raise OptionError(
-                f"{self.name}: nothing asked is called {', '.join(only)}; "
-                f"it asks for {', '.join(self._called())}"
-            )
+    def _question(self, asked: Asked, at: Answering) -> list[Block]:
+        """The question, and the numbers that a worked answer starts from."""
+        works = isinstance(asked.question, Steps | Permute)
+        givens = given_blocks(asked.variant, at) if works else []
+        return [*at.paragraphs(asked.text, asked.variant), *givens]
+
+    def _answer(self, asked: Asked, at: Answering) -> Answer:
         try:
-            return [(asked, answer(asked, at)) for asked in chosen]
+            return answer(asked, at)
+        except MissingExtraError:
+            raise
         except RegardError as error:
-            if isinstance(error, ExerciseError | ImportError):
-                raise
-            raise type(error)(f"{self.name}: {error}") from error
+            kind = ExerciseError if isinstance(error, ExerciseError) else type(error)
+            raise kind(f"{self.name}: {error}") from error
 
-    def _is_wanted(self, asked: Asked, only: tuple[str, ...]) -> bool:
-        return bool(set(only) & self._words(asked))
+    # ---- some of what is asked
 
-    def _words(self, asked: Asked) -> set[str]:
-        steps = {*asked.step, asked.shape, asked.mask}
-        aliases = {self.exercise.names[name] for name in steps if name in self.exercise.names}
-        return {word for word in (*steps, *aliases, asked.label) if word}
+    def _groups(self) -> Iterator[Group]:
+        group = Group("", "", ())
+        for asked in self.exercise.asked:
+            if asked.label or asked.title:
+                if group.asked:
+                    yield group
+                group = Group(asked.label, f"{asked.label} {asked.title}".strip(), ())
+            group = group._replace(asked=(*group.asked, asked))
+        yield group
 
-    def _called(self) -> list[str]:
-        return sorted({word for asked in self.exercise.asked for word in self._words(asked)})
+    def _chosen(self, words: tuple[str, ...]) -> list[Group]:
+        """The groups with these labels, and of the others what asks for these steps."""
+        groups = list(self._groups())
+        known = dict.fromkeys(word for group in groups for word in self._words(group))
+        for word in words:
+            if word not in known:
+                hint = did_you_mean(word, known)
+                raise OptionError(f"{self.name}: nothing asked is {word!r}: {hint}")
+        if not words:
+            return groups
+        chosen = (self._reduced(group, set(words)) for group in groups)
+        return [group for group in chosen if group.asked]
+
+    def _reduced(self, group: Group, words: set[str]) -> Group:
+        if words & _labels(group):
+            return group
+        return group._replace(asked=tuple(a for a in group.asked if words & self._steps(a)))
+
+    def _words(self, group: Group) -> set[str]:
+        return _labels(group).union(*map(self._steps, group.asked))
+
+    def _steps(self, asked: Asked) -> set[str]:
+        """The steps that this asks for, by their names and their aliases."""
+        match asked.question:
+            case Steps(steps) | Shape(steps):
+                named = set(steps)
+            case Mask(mask):
+                named = {mask}
+            case _:
+                named = set()
+        names = self.exercise.names
+        real = {alias: name for name, alias in names.items()}
+        found = {real.get(name, name) for name in named}
+        return found | {names[name] for name in found if name in names}
+
+    # ---- for other programs
 
     def to_json(self) -> str:
         """The answers as data, and the traces they were read off."""
-        from regard.show.data import to_data
-
+        at = self._answering.at_level("result")
         answers = [
-            {"label": asked.label, "text": asked.text, "points": asked.points, "answer": solved.value}
-            for asked, solved in self._answers("result", ())
-        ]
+            {
+                "label": group.label, "title": asked.title, "text": asked.text,
+                "asks": asked.question.word, "points": asked.points,
+                "answer": self._answer(asked, at).value,
+            }
+            for group in self._groups()
+            for asked in group.asked
+        ]  # fmt: skip
         data = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -99,3 +165,8 @@ class Solution(Shown):
     def to_code(self, language: str = "numpy") -> str:
         """A program for the exercise's own computation."""
         return self.trace.to_code(language)
+
+
+def _labels(group: Group) -> set[str]:
+    """A label as it is, and without its brackets."""
+    return {group.label, group.label.strip("()")} - {""}

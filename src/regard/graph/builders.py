@@ -7,21 +7,24 @@ having its numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from fractions import Fraction
+from dataclasses import dataclass, field
 from typing import Any
 
-from regard._axes import written
+import numpy as np
+
+from regard._axes import LEADING, written
 from regard._errors import OptionError, ShapeError, did_you_mean
-from regard._options import look_up, one_of, positive_integer
+from regard._options import is_integer, look_up, one_of, positive_integer
 from regard.graph.graph import Given, Graph, Step
 from regard.graph.notation import Symbol
+from regard.graph.numbers import written_fraction
 from regard.graph.operation import Axes, Axis, Operation
 from regard.graph.operations import (
     Add,
     Affine,
     Alibi,
     AppendSink,
+    Attend,
     Causal,
     Divide,
     Exp,
@@ -50,6 +53,10 @@ from regard.graph.operations import (
 )
 from regard.graph.polynomial import Polynomial
 
+# What there may be none of; the result is then empty, or 0 where there is no key to attend to.
+MAY_BE_EMPTY = ("batch", "token", "query", "key")
+LARGEST_NUMBER = 10**300  # near the end of float64
+
 Shape = tuple[int, ...]
 Spec = tuple[tuple[str, str], ...]  # (axis name, size formula) for each axis
 
@@ -68,44 +75,43 @@ GIVEN_SYMBOLS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Options:
-    """How the computation is to be made; the words are the same everywhere in regard."""
-
-    scale: Any = "sqrt"
-    causal: Any = False
-    window: Any = None
-    softcap: Any = None
-    positions: str | None = None
-    rotary_layout: str = "half"
-    rotary_base: Any = 10000
-    heads: int | None = None
-    kv_heads: int | None = None
-    norm: str = "layer"
-    feed_forward: str = "gelu"
-    eps: Any = "1e-5"
-
-    def __post_init__(self) -> None:
-        if self.positions is not None:
-            one_of("positions", self.positions, ("sinusoidal", "learned", "rotary", "alibi"))
-        one_of("norm", self.norm, ("layer", "rms"))
-        one_of("feed_forward", self.feed_forward, ("gelu", "swiglu"))
-        for name in ("heads", "kv_heads"):
-            if getattr(self, name) is not None:
-                positive_integer(name, getattr(self, name))
+# How the computation is to be made; the words are the same everywhere in regard.
+DEFAULTS: Mapping[str, Any] = {
+    "scale": "sqrt",
+    "causal": False,
+    "window": None,
+    "softcap": None,
+    "positions": None,
+    "rotary_layout": "half",
+    "rotary_base": 10000,
+    "heads": None,
+    "kv_heads": None,
+    "norm": "layer",
+    "feed_forward": "gelu",
+    "eps": "1e-5",
+}
+OPTION_NAMES = tuple(DEFAULTS)
 
 
-OPTION_NAMES = tuple(option.name for option in fields(Options))
-
-
-def exact_text(option: str, value: Any) -> str:
+def exact_text(option: str, value: Any, at_least: int | None = None) -> str:
     """A number as the text of a Fraction: 0.8 is 4/5."""
-    if isinstance(value, bool) or value is None:
-        raise OptionError(f"`{option}` must be a number, but {value!r} was passed")
+    wanted = "a number" if at_least is None else f"a number of at least {at_least}"
     try:
-        return str(Fraction(str(value)))
+        if isinstance(value, bool):
+            raise ValueError("True and False are no numbers here")
+        number = written_fraction(str(value))
+        if abs(number) > LARGEST_NUMBER or (at_least is not None and number < at_least):
+            raise ValueError("out of range")
     except (ValueError, ZeroDivisionError) as error:
-        raise OptionError(f"`{option}` must be a number, but {value!r} was passed") from error
+        raise OptionError(f"`{option}` must be {wanted}, but {value!r} was passed") from error
+    return str(number)
+
+
+def positive_text(option: str, value: Any) -> str:
+    text = exact_text(option, value, at_least=0)
+    if text == "0":
+        raise OptionError(f"`{option}` must be a number above 0, but {value!r} was passed")
+    return text
 
 
 @dataclass
@@ -114,11 +120,18 @@ class _Builder:
 
     kind: str
     shapes: Mapping[str, Shape]
-    options: Options
+    options: Mapping[str, Any]
     givens: list[Given] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    known: dict[str, Axes] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+
+    def option(self, name: str) -> Any:
+        """The option as passed, or its default."""
+        self.asked.add(name)
+        return self.options.get(name, DEFAULTS[name])
 
     def has(self, name: str) -> bool:
         return name in self.shapes
@@ -131,16 +144,21 @@ class _Builder:
     def given(self, name: str, *spec: tuple[str, str]) -> str:
         """Take in a given whose axes have these names and sizes."""
         if self.rank(name) != len(spec):
-            sizes = " × ".join(size for _, size in spec)
+            sizes = " × ".join(str(Polynomial.parse(size)) for _, size in spec)
+            wanted = f"have {len(spec)} axes ({sizes})" if spec else "be a single number"
             raise ShapeError(
-                f"{self.kind}: {name} must have {len(spec)} axes ({sizes}), "
-                f"but it is {written(self.shapes[name])}"
+                f"{self.kind}: {name} must {wanted}, but it is {written(self.shapes[name])}"
             )
-        axes = []
-        for (axis, size), number in zip(spec, self.shapes[name], strict=True):
-            self._bind(name, axis, Polynomial.parse(size), number)
-            axes.append(Axis(axis, Polynomial.parse(size)))
-        self.givens.append(Given(name, GIVEN_SYMBOLS[name], tuple(axes)))
+        axes = tuple(Axis(axis, Polynomial.parse(size)) for axis, size in spec)
+        for axis, number in zip(axes, self.shapes[name], strict=True):
+            if number == 0 and axis.name not in MAY_BE_EMPTY:
+                raise ShapeError(
+                    f"{self.kind}: {name} is {written(self.shapes[name])}; "
+                    f"its {axis.name} axis must have at least one entry"
+                )
+            self._bind(name, axis.name, axis.size, number)
+        self.givens.append(Given(name, GIVEN_SYMBOLS[name], axes))
+        self.known[name] = axes
         return name
 
     def _bind(self, name: str, axis: str, size: Polynomial, number: int) -> None:
@@ -148,7 +166,7 @@ class _Builder:
         if unknown:
             (symbol,) = unknown
             rest = size.over(Polynomial.of(symbol)).evaluate(self.sizes)
-            if number % rest or number < rest:
+            if number % rest:
                 raise ShapeError(
                     f"{self.kind}: {name} is {written(self.shapes[name])}; its {axis} axis of "
                     f"{number} is to hold {size}, but {number} is not divisible by {rest}"
@@ -169,14 +187,12 @@ class _Builder:
 
     def step(self, name: str, symbol: Symbol, operation: Operation, *operands: str) -> str:
         self.steps.append(Step(name, symbol, operation, operands))
+        self.known[name] = operation.axes(*(self.known[operand] for operand in operands))
         return name
 
     def axes(self, name: str) -> Axes:
         """The axes of a given or step so far."""
-        return Graph(self.kind, tuple(self.givens), tuple(self.steps)).axes[name]
-
-    def names(self, name: str) -> tuple[str, ...]:
-        return tuple(axis.name for axis in self.axes(name))
+        return self.known[name]
 
     def finish(self) -> Graph:
         taken = {given.name for given in self.givens}
@@ -185,7 +201,16 @@ class _Builder:
                 f"{self.kind} does not use {', '.join(unused)} "
                 f"(it was given {', '.join(self.shapes)})"
             )
+        for name, value in self.options.items():
+            if name not in self.asked and not _same(value, DEFAULTS[name]):
+                raise OptionError(
+                    f"`{name}={value!r}` changes nothing in this {self.kind}: leave it out"
+                )
         return Graph(self.kind, tuple(self.givens), tuple(self.steps), self.sizes)
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
 
 
 def build(kind: str, shapes: Mapping[str, Shape], **options: Any) -> Graph:
@@ -196,9 +221,9 @@ def build(kind: str, shapes: Mapping[str, Shape], **options: Any) -> Graph:
             raise OptionError(f"no option {name!r}: {did_you_mean(name, OPTION_NAMES)}")
     for name in shapes:
         if name not in GIVEN_SYMBOLS:
-            known = [*GIVEN_SYMBOLS, *OPTION_NAMES]
-            raise OptionError(f"{kind} knows no given or option {name!r}: {did_you_mean(name, known)}")
-    builder = _Builder(kind, shapes, Options(**options))
+            hint = did_you_mean(name, [*GIVEN_SYMBOLS, *OPTION_NAMES])
+            raise OptionError(f"{kind} knows no given or option {name!r}: {hint}")
+    builder = _Builder(kind, shapes, options)
     make(builder)
     return builder.finish()
 
@@ -212,12 +237,17 @@ def _dot_product(b: _Builder) -> None:
     s = b.given("s", ("dim", "d_k"))
     v = b.given("v", ("key", "n_k"), ("dim", "d_v")) if b.has("v") else h
     scores = b.step("scores", Symbol("e"), MatMul(rows="key"), h, s)
-    weights = _softmax(b, _scaled(b, scores, default=1, letter="e"), Symbol("α"))
+    weights = _softmax(b, _scaled(b, scores, "e", default=1), Symbol("α"))
     b.step("context", Symbol("c"), MatMul(columns="dim"), weights, v)
 
 
 def _attention(b: _Builder) -> None:
     """Q, K and V as given."""
+    if b.option("positions") in ("sinusoidal", "learned"):
+        raise OptionError(
+            f"attention: {b.option('positions')} positions are added to X, which is not there: "
+            "add them before, or use the kind 'self-attention'"
+        )
     leading: Spec = (("batch", "batch"), ("head", "h"))[: max(b.rank("Q") - 2, 0)]
     q = b.given("Q", *leading, ("query", "n_q"), ("dim", "d_k"))
     k = b.given("K", *leading, ("key", "n_k"), ("dim", "d_k"))
@@ -236,24 +266,30 @@ def _cross_attention(b: _Builder) -> None:
     """Queries from X, keys and values from Y."""
     x = _sequence(b, "X", "n_q")
     y = _sequence(b, "Y", "n_k")
-    if b.options.heads is None and b.rank("WQ") == 2:
+    if b.rank("X") != b.rank("Y"):
+        raise ShapeError(
+            f"{b.kind}: X is {written(b.shapes['X'])} and Y is {written(b.shapes['Y'])}; "
+            "either both have a batch axis or neither"
+        )
+    if b.option("heads") is None and b.rank("WQ") == 2:
         _attend(b, *_single_head(b, x, y))
         _output(b, "context")
     else:
-        _many_heads(b, x, y)
+        _output(b, _many_heads(b, x, y))
 
 
 def _multi_head(b: _Builder) -> None:
     """Many heads over one sequence."""
     x = _sequence(b, "X", "n")
-    _many_heads(b, x, x)
+    _output(b, _many_heads(b, x, x))
 
 
 def _decoder_block(b: _Builder) -> None:
     """Norm, attention, residual, norm, feed-forward, residual."""
     x = _sequence(b, "X", "n")
     normed = _norm(b, x, "1")
-    attended = _many_heads(b, normed, normed, rows="token")
+    b.rank("WO")  # what is added to X must be as wide as X
+    attended = _output(b, _many_heads(b, normed, normed, rows="token"), "d_model")
     between = b.step("residual_1", Symbol("R", "1"), Add(), x, attended)
     hidden = _feed_forward(b, _norm(b, between, "2"))
     b.step("residual_2", Symbol("R", "2"), Add(), between, hidden)
@@ -279,9 +315,10 @@ def _sequence(b: _Builder, name: str, tokens: str) -> str:
     width = str(b.givens[-1].axes[-1].size)
     learned = "P" if name == "X" else f"P_{name}"
     tag = "" if name == "X" else f"_{name}"
-    if b.options.positions == "learned":
+    kind_of_positions = _positions(b)
+    if kind_of_positions == "learned":
         positions = b.given(learned, ("token", tokens), ("model", width))
-    elif b.options.positions == "sinusoidal":
+    elif kind_of_positions == "sinusoidal":
         operation = Sinusoidal(tokens, width)
         positions = b.step(f"positions{tag}", GIVEN_SYMBOLS[learned], operation)
     else:
@@ -289,21 +326,38 @@ def _sequence(b: _Builder, name: str, tokens: str) -> str:
     return b.step(f"positioned{tag}", Symbol(name, "pos"), Add(), name, positions)
 
 
-def _projected(b: _Builder, x: str, letter: str, rows: str, width: str) -> str:
-    """x W, or x W + b when a bias is given."""
-    source = str(b.axes(x)[-1].size)
-    heads: Spec = (("head", "h_kv" if "h_kv" in b.sizes and letter != "Q" else "h"),)
-    per_head = b.rank(f"W{letter}") == 3
-    spec: Spec = (("model", source), ("dim", width))
-    weight = b.given(f"W{letter}", *(heads if per_head else ()), *spec)
-    biased = b.has(f"b{letter}")
-    symbol = Symbol(letter, "0") if biased else Symbol(letter)
-    name = f"{letter}_unbiased" if biased else letter
-    product = b.step(name, symbol, MatMul(rows, "dim"), x, weight)
-    if not biased:
-        return product
-    bias = b.given(f"b{letter}", *(heads if per_head else ()), ("dim", width))
-    return b.step(letter, Symbol(letter), Add(), product, bias)
+def _positions(b: _Builder) -> str | None:
+    positions = b.option("positions")
+    if positions is None:
+        return None
+    return one_of("positions", positions, ("sinusoidal", "learned", "rotary", "alibi"))
+
+
+def _linear(
+    b: _Builder,
+    name: str,
+    symbol: Symbol,
+    product: MatMul,
+    x: str,
+    weight: str,
+    out: tuple[str, str],
+    heads: Spec = (),
+) -> str:
+    """x W, or x W + b when the bias of the same letter is given."""
+    source = b.axes(x)[-1]
+    matrix = b.given(weight, *heads, (source.name, str(source.size)), out)
+    bias = weight.replace("W", "b")
+    if not b.has(bias):
+        return b.step(name, symbol, product, x, matrix)
+    unbiased = b.step(f"{name}_unbiased", Symbol(symbol.base, "0"), product, x, matrix)
+    return b.step(name, symbol, Add(), unbiased, b.given(bias, *heads, out))
+
+
+def _projected(
+    b: _Builder, x: str, letter: str, rows: str, width: str, heads: Spec = ()
+) -> str:
+    product, out = MatMul(rows, "dim"), ("dim", width)
+    return _linear(b, letter, Symbol(letter), product, x, f"W{letter}", out, heads)
 
 
 def _single_head(b: _Builder, x: str, y: str) -> tuple[str, str, str]:
@@ -312,9 +366,9 @@ def _single_head(b: _Builder, x: str, y: str) -> tuple[str, str, str]:
             f"{b.kind}: WQ has one matrix for each of {b.shapes['WQ'][0]} heads; "
             "a single head takes one matrix; use the kind 'multi-head'"
         )
-    if b.options.heads not in (None, 1):
+    if b.option("heads") not in (None, 1):
         raise OptionError(
-            f"{b.kind} has one head, but heads={b.options.heads} was passed; "
+            f"{b.kind} has one head, but heads={b.option('heads')} was passed; "
             "use the kind 'multi-head'"
         )
     q = _projected(b, x, "Q", "query", "d_k")
@@ -323,95 +377,124 @@ def _single_head(b: _Builder, x: str, y: str) -> tuple[str, str, str]:
 
 
 def _many_heads(b: _Builder, x: str, y: str, rows: str = "query") -> str:
-    """Heads from one matrix each, or from the columns of wide ones; merged, then W_O."""
-    _bind_heads(b)
-    shared = "h_kv" in b.sizes
-    few = "h_kv" if shared else "h"
-    wide = b.rank("WQ") == 2
-    q = _projected(b, x, "Q", "query", "h d_k" if wide else "d_k")
-    k = _projected(b, y, "K", "key", f"{few} d_k" if wide else "d_k")
-    v = _projected(b, y, "V", "key", f"{few} d_v" if wide else "d_v")
-    if wide:
-        q, k, v = (
-            b.step(f"{letter}_heads", Symbol(letter, "heads"), Split(heads), letter)
-            for letter, heads in (("Q", "h"), ("K", few), ("V", few))
-        )
-    if shared:
+    """Heads from one matrix each, or from the columns of wide ones; merged."""
+    heads, few = _bind_heads(b)
+    factor = f"{heads} " if b.rank("WQ") == 2 else ""
+    q = _headed(b, x, "Q", "query", f"{factor}d_k", heads)
+    factor = f"{few} " if factor else ""
+    k = _headed(b, y, "K", "key", f"{factor}d_k", few)
+    v = _headed(b, y, "V", "key", f"{factor}d_v", few)
+    if few != heads:
         k, v = (
-            b.step(f"{letter}_shared", Symbol(letter, "shared"), Repeat("h"), source)
+            b.step(f"{letter}_shared", Symbol(letter, "shared"), Repeat(heads), source)
             for letter, source in (("K", k), ("V", v))
         )
     context = _attend(b, q, k, v)
-    merged = b.step("merged", Symbol("Z"), Merge("h", "columns", rows, "dim"), context)
-    return _output(b, merged, rows, "h d_v")
+    return b.step("merged", Symbol("Z"), Merge(heads, "columns", rows, "dim"), context)
 
 
-def _bind_heads(b: _Builder) -> None:
-    """The number of heads, from the option or from one matrix a head."""
-    per_head = b.rank("WQ") == 3
-    heads = b.shapes["WQ"][0] if per_head else b.options.heads
+def _headed(b: _Builder, x: str, letter: str, rows: str, width: str, heads: str) -> str:
+    """Q, K or V of every head; `width` holds the number of heads when they share one matrix."""
+    if b.rank("WQ") == 3:
+        return _projected(b, x, letter, rows, width, (("head", heads),))
+    wide = _projected(b, x, letter, rows, width)
+    return b.step(f"{letter}_heads", Symbol(letter, "heads"), Split(heads), wide)
+
+
+def _bind_heads(b: _Builder) -> tuple[str, str]:
+    """The sizes that count heads: of queries, and of keys and values when those are fewer."""
+    ranks = {name: b.rank(name) for name in ("WQ", "WK", "WV")}
+    if len(set(ranks.values())) > 1:
+        given = ", ".join(f"{name} {written(b.shapes[name])}" for name in ranks)
+        raise ShapeError(
+            f"{b.kind}: either each of WQ, WK and WV is one matrix, whose columns are split into "
+            f"heads, or each has one matrix for every head, but {given} were passed"
+        )
+    per_head = ranks["WQ"] == 3
+    heads = _count_heads(b, "heads", "WQ" if per_head else None)
     if heads is None:
         raise OptionError(
             f"{b.kind} needs heads: pass heads=… to split WQ {written(b.shapes['WQ'])} by columns, "
             "or one matrix for each head"
         )
-    if b.options.heads not in (None, heads):
-        raise OptionError(f"{b.kind}: WQ has {heads} matrices, but heads={b.options.heads}")
-    b.set_size("h", heads, "heads")
-    few = b.shapes["WK"][0] if per_head and b.rank("WK") == 3 else b.options.kv_heads
-    if few is None or few == heads:
-        return
+    few = _count_heads(b, "kv_heads", "WK" if per_head else None) or heads
     if heads % few:
         raise OptionError(
             f"{b.kind}: {heads} query heads cannot share {few} key heads: "
             f"{heads} is not divisible by {few}"
         )
+    b.set_size("h", heads, "heads")
+    if few == heads:
+        return "h", "h"
     b.set_size("h_kv", few, "kv_heads")
+    return "h", "h_kv"
+
+
+def _count_heads(b: _Builder, option: str, weight: str | None) -> int | None:
+    """How many heads the option says, or how many matrices the weight has."""
+    passed = b.option(option)
+    said = None if passed is None else positive_integer(option, passed)
+    if weight is None:
+        return said
+    found = b.shapes[weight][0]
+    if found < 1:
+        raise ShapeError(f"{b.kind}: {weight} is {written(b.shapes[weight])}: it has no head")
+    if said not in (None, found):
+        raise OptionError(f"{b.kind}: {weight} has {found} matrices, but {option}={said}")
+    return found
 
 
 def _attend(b: _Builder, q: str, k: str, v: str) -> str:
     """Scores, weights and context from queries, keys and values of any number of heads."""
-    if b.options.positions == "rotary":
-        q, k = (_rotated(b, name, axis) for name, axis in ((q, "query"), (k, "key")))
-    product = MatMul("query", "key", transpose_b=True)
-    scores = _scaled(b, b.step("scores", Symbol("S"), product, q, k), default="sqrt", letter="S")
-    if b.options.softcap is not None:
-        cap = SoftCap(exact_text("softcap", b.options.softcap))
+    if _positions(b) == "rotary":
+        q = _rotated(b, q, _standing(b, "0"))
+        k = _rotated(b, k, "0")
+    scores = b.step("scores", Symbol("S"), MatMul("query", "key", transpose_b=True), q, k)
+    scores = _scaled(b, scores, "S")
+    if b.option("softcap") is not None:
+        cap = SoftCap(positive_text("softcap", b.option("softcap")))
         scores = b.step("capped", Symbol("S", "capped"), cap, scores)
-    scores = _masked(b, _biased(b, scores, bool({"head"} & set(b.names(q)))))
+    unmasked = _biased(b, scores)
+    scores = masked = _masked(b, unmasked)
     if b.has("sinks"):
-        sinks = b.given("sinks", *((("head", "h"),) if "head" in b.names(q) else ()))
+        sinks = b.given("sinks", *_leading(b, scores, "head"))
         scores = b.step("with_sink", Symbol("S", "sink"), AppendSink(), scores, sinks)
     weights = _softmax(b, scores, Symbol("A"))
     if b.has("sinks"):
-        count = str(_tokens(b)[1])
-        weights = b.step("attended", Symbol("A", "keys"), Take("key", "0", count), weights)
-    return b.step("context", Symbol("C"), MatMul("query", "dim"), weights, v)
+        take = Take("key", "0", _tokens(b)[1])
+        weights = b.step("attended", Symbol("A", "keys"), take, weights)
+    if masked == unmasked:
+        return b.step("context", Symbol("C"), MatMul("query", "dim"), weights, v)
+    return b.step("context", Symbol("C"), Attend("query", "dim"), weights, v, masked)
 
 
-def _rotated(b: _Builder, name: str, axis: str) -> str:
-    options = b.options
-    base = exact_text("rotary_base", options.rotary_base)
-    operation = Rotary(axis, options.rotary_layout, base)
+def _leading(b: _Builder, name: str, *wanted: str) -> Spec:
+    """Those of the wanted axes that a step has."""
+    return tuple((axis.name, str(axis.size)) for axis in b.axes(name) if axis.name in wanted)
+
+
+def _rotated(b: _Builder, name: str, start: str) -> str:
+    base = positive_text("rotary_base", b.option("rotary_base"))
     letter = name.partition("_")[0]
+    operation = Rotary(b.option("rotary_layout"), base, start)
     return b.step(f"{letter}_rotated", Symbol(letter, "rot"), operation, name)
 
 
-def _scaled(b: _Builder, scores: str, default: Any, letter: str) -> str:
-    scale = b.options.scale
+def _scaled(b: _Builder, scores: str, letter: str, default: Any = "sqrt") -> str:
+    scale = b.option("scale") if "scale" in b.options else default
     if scale is None:
         raise OptionError(
             "`scale=None` could mean 1/√d_k or no scaling at all: "
             'pass scale="sqrt" for the first, scale=1 for the second'
         )
-    if b.kind == "dot-product" and scale == "sqrt":
-        scale = default
     symbol = Symbol(letter, "scaled")
     if isinstance(scale, str) and scale == "sqrt":
         return b.step("scaled", symbol, Scale("d_k"), scores)
-    if isinstance(scale, str) and not scale[:1].isdigit():
-        raise OptionError(f'`scale` must be "sqrt" or a number, but {scale!r} was passed')
-    factor = exact_text("scale", scale)
+    try:
+        factor = exact_text("scale", scale)
+    except OptionError as error:
+        message = f'`scale` must be "sqrt" or a number, but {scale!r} was passed'
+        raise OptionError(message) from error
     return scores if factor == "1" else b.step("scaled", symbol, Affine(factor), scores)
 
 
@@ -425,8 +508,15 @@ def _aligned_at_end(b: _Builder) -> str:
     return "0" if queries == keys else f"{keys} - {queries}"
 
 
-def _causal_offset(b: _Builder) -> str:
-    causal = b.options.causal
+def _standing(b: _Builder, otherwise: str) -> str:
+    """At which key the first query stands, when the word for `causal` tells."""
+    words = {"top-left": "0", "bottom-right": _aligned_at_end(b)}
+    causal = b.option("causal")
+    return words.get(causal, otherwise) if isinstance(causal, str) else otherwise
+
+
+def _causal_offset(b: _Builder, causal: Any) -> str:
+    """At which key the diagonal of the causal mask begins."""
     queries, keys = (b.sizes[size] for size in _tokens(b))
     if causal is True:
         if queries != keys:
@@ -436,79 +526,106 @@ def _causal_offset(b: _Builder) -> str:
                 "last)"
             )
         return "0"
-    if isinstance(causal, int):
-        return str(causal)
-    word = one_of("causal", causal, ("top-left", "bottom-right"))
-    return "0" if word == "top-left" else _aligned_at_end(b)
+    if is_integer(causal):
+        return str(int(causal))
+    if not isinstance(causal, str) or causal not in ("top-left", "bottom-right"):
+        raise OptionError(
+            "`causal` must be False, True, 'top-left', 'bottom-right' or a whole number (the key "
+            f"at which the first query stands), but {causal!r} was passed"
+        )
+    return _standing(b, "0")
 
 
-def _biased(b: _Builder, scores: str, heads: bool) -> str:
+def _biased(b: _Builder, scores: str) -> str:
     rows, columns = _tokens(b)
-    if b.options.positions == "alibi":
-        offset = _aligned_at_end(b)
-        if not heads:
+    if _positions(b) == "alibi":
+        has_heads = bool(_leading(b, scores, "head"))
+        if not has_heads:
             b.set_size("h", 1, "alibi")
-        slopes = b.step("distance", Symbol("D"), Alibi("h", rows, columns, offset))
-        if not heads:
+        operation = Alibi("h", rows, columns, _standing(b, _aligned_at_end(b)))
+        slopes = b.step("distance", Symbol("D"), operation)
+        if not has_heads:
             slopes = b.step("distance_1", Symbol("D", "1"), PickHead(0), slopes)
         scores = b.step("distanced", Symbol("S", "alibi"), Add(), scores, slopes)
     if b.has("bias"):
-        bias = b.given("bias", *_score_axes(b, "bias", heads))
+        bias = b.given("bias", *_score_axes(b, "bias", scores))
         scores = b.step("biased", Symbol("S", "biased"), Add(), scores, bias)
     return scores
 
 
-def _score_axes(b: _Builder, name: str, heads: bool) -> Spec:
+def _score_axes(b: _Builder, name: str, scores: str) -> Spec:
     """A matrix over queries and keys, one for each batch entry or head when it has more axes."""
     rows, columns = _tokens(b)
     core: Spec = (("query", rows), ("key", columns))
-    leading: Spec = (("batch", "batch"),) if "batch" in b.sizes else ()
-    leading += (("head", "h"),) if heads else ()
-    extra = b.rank(name) - 2
-    return (*(leading[len(leading) - extra :] if extra else ()), *core)
+    leading = _leading(b, scores, *LEADING)
+    if b.rank(name) <= 2:
+        return core
+    if b.rank(name) > 3 or len(leading) < 2:
+        return (*leading, *core)
+    number = b.shapes[name][0]
+    fitting = tuple(axis for axis in leading if b.sizes[axis[1]] == number)
+    if len(fitting) == 1:
+        return (*fitting, *core)
+    counts = " and ".join(f"{b.sizes[size]} for the {axis} axis" for axis, size in leading)
+    raise ShapeError(
+        f"{b.kind}: {name} is {written(b.shapes[name])}; its first axis could be the batch or the "
+        f"heads ({counts}): pass it with {len(leading) + 2} axes (batch × h × {rows} × {columns})"
+    )
 
 
 def _masked(b: _Builder, scores: str) -> str:
     rows, columns = _tokens(b)
+    causal = b.option("causal")
+    causal = bool(causal) if isinstance(causal, np.bool_) else causal
     masks: list[str] = []
     if b.has("prefix"):
-        prefix = b.given("prefix", *((("batch", "batch"),) if b.rank("prefix") else ()))
-        offset = "0" if b.options.causal is False else _causal_offset(b)
-        masks.append(b.step("mask_prefix", Symbol("M", "prefix"), Prefix(rows, columns, offset), prefix))
-    elif b.options.causal is not False:
-        causal = Causal(rows, columns, _causal_offset(b))
-        masks.append(b.step("mask_causal", Symbol("M", "causal"), causal))
-    if b.options.window is not None:
-        masks.append(b.step("mask_window", Symbol("M", "window"), _window(b, rows, columns)))
+        prefix = b.given("prefix", *_per_sequence(b, "prefix", scores))
+        offset = _causal_offset(b, True if causal is False else causal)
+        operation = Prefix(rows, columns, offset)
+        masks.append(b.step("mask_prefix", Symbol("M", "prefix"), operation, prefix))
+    elif causal is not False:
+        diagonal = Causal(rows, columns, _causal_offset(b, causal))
+        masks.append(b.step("mask_causal", Symbol("M", "causal"), diagonal))
+    if b.option("window") is not None:
+        offset = _aligned_at_end(b) if causal is False else _causal_offset(b, causal)
+        window = Window(*_window(b.option("window")), rows, columns, offset)
+        masks.append(b.step("mask_window", Symbol("M", "window"), window))
     if b.has("lengths"):
-        lengths = b.given("lengths", *((("batch", "batch"),) if b.rank("lengths") else ()))
+        lengths = b.given("lengths", *_per_sequence(b, "lengths", scores))
         masks.append(b.step("mask_padding", Symbol("M", "padding"), Padding(columns), lengths))
     if b.has("mask"):
-        heads = "head" in b.names(scores)
-        masks.append(b.given("mask", *_score_axes(b, "mask", heads)))
+        masks.append(b.given("mask", *_score_axes(b, "mask", scores)))
     if not masks:
         return scores
-    mask = masks[0]
-    for place, other in enumerate(masks[1:], 2):
-        name = "mask_all" if place == len(masks) else f"mask_{place}"
-        mask = b.step(name, Symbol("M", "" if place == len(masks) else str(place)), Mask(), mask, other)
-    return b.step("masked", Symbol("S", "masked"), Mask(), scores, mask)
+    return b.step("masked", Symbol("S", "masked"), Mask(), scores, _all_masks(b, masks))
 
 
-def _window(b: _Builder, rows: str, columns: str) -> Window:
-    window = b.options.window
-    sides = (window, window) if isinstance(window, int) else window
+def _all_masks(b: _Builder, masks: list[str]) -> str:
+    """One mask that hides whatever any of them hides."""
+    mask, *others = masks
+    for place, other in enumerate(others, 2):
+        tag = str(place) if place < len(masks) else ""
+        mask = b.step(f"mask_{tag or 'all'}", Symbol("M", tag), Mask(), mask, other)
+    return mask
+
+
+def _per_sequence(b: _Builder, name: str, scores: str) -> Spec:
+    """One number for all sequences, or one for each of the batch."""
+    return _leading(b, scores, "batch") if b.rank(name) else ()
+
+
+def _window(window: Any) -> tuple[int, int]:
+    sides = (window, window) if is_integer(window) else window
     if (
-        not isinstance(sides, (tuple, list))
-        or len(sides) != 2
-        or not all(isinstance(side, int) and side >= -1 for side in sides)
+        isinstance(sides, (tuple, list))
+        and len(sides) == 2
+        and all(is_integer(side) and side >= -1 for side in sides)
     ):
-        raise OptionError(
-            "`window` must be how many keys to see on each side (one number, or (left, right); "
-            f"−1 is unbounded), but {window!r} was passed"
-        )
-    offset = "0" if b.options.causal is False else _causal_offset(b)
-    return Window(sides[0], sides[1], rows, columns, offset)
+        return int(sides[0]), int(sides[1])
+    raise OptionError(
+        "`window` must be how many keys to see on each side (one number, or (left, right); "
+        f"−1 is unbounded), but {window!r} was passed"
+    )
 
 
 def _softmax(b: _Builder, scores: str, symbol: Symbol) -> str:
@@ -517,27 +634,24 @@ def _softmax(b: _Builder, scores: str, symbol: Symbol) -> str:
     return b.step("weights", symbol, Normalise(), "exp", "sums")
 
 
-def _output(b: _Builder, context: str, rows: str = "query", width: str = "d_v") -> str:
+def _output(b: _Builder, context: str, width: str = "d_out") -> str:
+    """Through W_O, if there is one."""
     if not b.has("WO"):
         return context
-    weight = b.given("WO", ("dim", width), ("model", "d_out"))
-    if not b.has("bO"):
-        return b.step("output", Symbol("O"), MatMul(rows, "model"), context, weight)
-    product = b.step("output_unbiased", Symbol("O", "0"), MatMul(rows, "model"), context, weight)
-    bias = b.given("bO", ("model", "d_out"))
-    return b.step("output", Symbol("O"), Add(), product, bias)
+    product = MatMul(b.axes(context)[-2].name, "model")
+    return _linear(b, "output", Symbol("O"), product, context, "WO", ("model", width))
 
 
 def _norm(b: _Builder, x: str, number: str) -> str:
     """LayerNorm or RMSNorm, in steps; gain and offset where they are given."""
     name, tag = f"norm_{number}", f"norm{number}"
     centred = x
-    if b.options.norm == "layer":
+    if one_of("norm", b.option("norm"), ("layer", "rms")) == "layer":
         mean = b.step(f"{name}_mean", Symbol("μ", number), Mean(("model",)), x)
         centred = b.step(f"{name}_centred", Symbol("D", number), Subtract(), x, mean)
-    squares = b.step(f"{name}_squares", Symbol("D", number, "2"), Multiply(), centred, centred)
+    squares = b.step(f"{name}_squares", Symbol("D²", number), Multiply(), centred, centred)
     variance = b.step(f"{name}_variance", Symbol("σ²", number), Mean(("model",)), squares)
-    safe = Affine(offset=exact_text("eps", b.options.eps))
+    safe = Affine(offset=exact_text("eps", b.option("eps"), at_least=0))
     shifted = b.step(f"{name}_shifted", Symbol("σ²", f"{number},ε"), safe, variance)
     deviation = b.step(f"{name}_deviation", Symbol("σ", number), Sqrt(), shifted)
     result = b.step(f"{name}_unit", Symbol("U", number), Divide(), centred, deviation)
@@ -551,29 +665,18 @@ def _norm(b: _Builder, x: str, number: str) -> str:
 
 
 def _feed_forward(b: _Builder, x: str) -> str:
-    if b.options.feed_forward == "swiglu":
-        gate = _layer(b, "gate", Symbol("G"), x, "WG", ("model", "d_model"), ("hidden", "d_ff"))
-        up = _layer(b, "up", Symbol("U"), x, "WU", ("model", "d_model"), ("hidden", "d_ff"))
+    inside, hidden = MatMul("token", "hidden"), ("hidden", "d_ff")
+    if one_of("feed_forward", b.option("feed_forward"), ("gelu", "swiglu")) == "swiglu":
+        gate = _linear(b, "gate", Symbol("G"), inside, x, "WG", hidden)
+        up = _linear(b, "up", Symbol("U"), inside, x, "WU", hidden)
         share = b.step("gate_share", Symbol("σ", "G"), Sigmoid(), gate)
         silu = b.step("gated", Symbol("G", "silu"), Multiply(), gate, share)
         active = b.step("active", Symbol("H"), Multiply(), silu, up)
         down = "WD"
     else:
-        hidden = _layer(b, "hidden", Symbol("H", "0"), x, "W1", ("model", "d_model"), ("hidden", "d_ff"))
-        share = b.step("hidden_share", Symbol("Φ", "H"), NormalCdf(), hidden)
-        active = b.step("active", Symbol("H"), Multiply(), hidden, share)
+        before = _linear(b, "hidden", Symbol("H", "in"), inside, x, "W1", hidden)
+        share = b.step("hidden_share", Symbol("Φ", "H"), NormalCdf(), before)
+        active = b.step("active", Symbol("H"), Multiply(), before, share)
         down = "W2"
-    return _layer(b, "feed_forward", Symbol("F"), active, down, ("hidden", "d_ff"), ("model", "d_model"))
-
-
-def _layer(
-    b: _Builder, name: str, symbol: Symbol, x: str, weight: str, *spec: tuple[str, str]
-) -> str:
-    """x W, or x W + b when the bias of the same number is given."""
-    matrix = b.given(weight, *spec)
-    bias = weight.replace("W", "b")
-    product = MatMul("token", spec[1][0])
-    if not b.has(bias):
-        return b.step(name, symbol, product, x, matrix)
-    unbiased = b.step(f"{name}_unbiased", Symbol(symbol.base, "0"), product, x, matrix)
-    return b.step(name, symbol, Add(), unbiased, b.given(bias, spec[1]))
+    outside = MatMul("token", "model")
+    return _linear(b, "feed_forward", Symbol("F"), outside, active, down, ("model", "d_model"))

@@ -76,7 +76,9 @@ class Certified(Numbers):
         if positive_integer("digits", self.digits) > MOST_DIGITS:
             raise OptionError(f"`digits` goes up to {MOST_DIGITS}, but {self.digits} was passed")
 
-    def settled(self, attempt: Callable[[Mapping[str, Array]], Run], known: Mapping[str, Array]) -> Run:
+    def settled(
+        self, attempt: Callable[[Mapping[str, Array]], Run], known: Mapping[str, Array]
+    ) -> Run:
         bits = self._bits + 64
         while True:
             with precision(bits):
@@ -102,9 +104,11 @@ class Certified(Numbers):
         return None
 
     def _is_settled(self, ball: Any, vanishing: Any) -> bool:
-        if ball.rel_accuracy_bits() >= self._bits and ball.is_finite():
+        if not ball.is_finite():
+            return is_minus_infinity(ball)
+        if ball.rel_accuracy_bits() >= self._bits:
             return True
-        return is_minus_infinity(ball) or (0 in ball and bool(ball.rad() < vanishing))
+        return 0 in ball and bool(ball.rad() < vanishing)
 
     def _open_question(self, run: Run, name: str, place: tuple[int, ...], bits: int) -> str:
         where = f"{name}[{', '.join(map(str, place))}]" if place else name

@@ -7,7 +7,7 @@ readable: the average of 2 and 3 under softmax([1, 1, 0]) is (4e + 3)/(2e + 1).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import reduce
 from math import inf, isnan, lcm, prod
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
 try:
     import sympy
+    from sympy.simplify.fu import TR8
 except ImportError as error:
     raise MissingExtraError("exact numbers", "exact", "sympy") from error
 
-# Measured: a step of this many entries takes seconds, one of four times as many a minute.
-MOST_ENTRIES = 512
-# Parts (numbers, signs, functions) of one entry: beyond this nobody reads it as a formula.
-MOST_PARTS = 4000
+# Measured: a graph with steps of this size takes one to five seconds, twice the size ten times it.
+MOST_ENTRIES = 256
+# Numbers, signs and functions of one entry: printed, this many fill several pages.
+MOST_PARTS = 20_000
 MOST_TERMS = 48  # a product of sums with more terms than this stays a product
-MOST_BITS = 4096  # to tell a value from 0 before its form is studied
+BITS = 4096  # some 1200 digits, to tell a value from 0 before its form is studied
 
 REMEDY = 'use the numbers "certified", which prove every digit that they print'
 
@@ -51,7 +52,8 @@ class Exact(Numbers):
             size = entries(axes).evaluate(graph.sizes)
             if size > MOST_ENTRIES:
                 raise SizeLimitError(
-                    f"{name} has {size} entries, and exact numbers go up to {MOST_ENTRIES}: {REMEDY}"
+                    f"{name} has {size} entries, and exact numbers go up to {MOST_ENTRIES} "
+                    f"a step: {REMEDY}"
                 )
 
     def array(self, given: Array) -> Array:
@@ -142,27 +144,36 @@ def tidy(value: Any) -> Any:
 
 def _fractions(value: Any) -> Fractions:
     if value.is_Add:
-        return reduce(_added, map(_fractions, value.args))
-    if value.is_Mul:
-        return reduce(_multiplied, map(_fractions, value.args))
-    if value.is_Pow and value.base.is_Add and value.exp.is_Integer:
+        return _collected(item for part in value.args for item in _fractions(part).items())
+    if value.is_Mul and not all(map(_is_plain, value.args)):
+        plain = sympy.Mul(*filter(_is_plain, value.args))
+        sums = [_fractions(factor) for factor in value.args if not _is_plain(factor)]
+        return reduce(_multiplied, sums, {sympy.S.One: plain})
+    if value.is_Pow and not _is_plain(value):
         if value.exp < 0:
             return {value.base**-value.exp: sympy.S.One}
         return reduce(_multiplied, [_fractions(value.base)] * int(value.exp))
     return {sympy.S.One: value}
 
 
-def _added(one: Fractions, other: Fractions) -> Fractions:
-    return one | {below: above + one.get(below, 0) for below, above in other.items()}
+def _is_plain(factor: Any) -> bool:
+    """Whether there is nothing in it to write out: no sum, no whole power of one."""
+    return not (factor.is_Add or (factor.is_Pow and factor.base.is_Add and factor.exp.is_Integer))
+
+
+def _collected(items: Iterable[tuple[Any, Any]]) -> Fractions:
+    terms: dict[Any, list[Any]] = {}
+    for below, above in items:
+        terms.setdefault(below, []).append(above)
+    return {below: sympy.Add(*above) for below, above in terms.items()}
 
 
 def _multiplied(one: Fractions, other: Fractions) -> Fractions:
-    result: Fractions = {}
-    for below, above in one.items():
-        for other_below, other_above in other.items():
-            product = {below * other_below: _written_out(above, other_above)}
-            result = _added(result, product)
-    return result
+    return _collected(
+        (below * other_below, _written_out(above, other_above))
+        for below, above in one.items()
+        for other_below, other_above in other.items()
+    )
 
 
 def _written_out(one: Any, other: Any) -> Any:
@@ -174,37 +185,51 @@ def _written_out(one: Any, other: Any) -> Any:
 
 
 def _over_one_base(fractions: Fractions) -> Fractions:
-    """Fractions over D, D², … brought over the highest power of D."""
-    result: Fractions = {}
-    for below, above in sorted(fractions.items(), key=lambda item: -_degree(item[0])):
-        match = next((known for known in result if _degree(below) and _divides(below, known)), below)
-        factor = match / below
-        result = _added(result, {match: above * factor if factor == 1 else _expanded(above, factor)})
-    return result
+    """Fractions over D, D², … (and plain numbers beside these) over the highest power of D."""
+    highest: Fractions = {}
+    for below in sorted(fractions, key=_degree):
+        highest[_base(below)] = below
+    whole = fractions.get(sympy.S.One)
+    if whole is not None and whole.is_Rational and len(highest) == 2:
+        highest[sympy.S.One] = max(highest.values(), key=_degree)
+    return _collected(
+        (highest[_base(below)], _times(above, highest[_base(below)] / below))
+        for below, above in fractions.items()
+    )
+
+
+def _base(below: Any) -> Any:
+    return below.as_base_exp()[0]
 
 
 def _degree(below: Any) -> int:
-    return int(below.as_base_exp()[1]) if below.is_Pow and below.exp.is_Integer else int(below.is_Add)
+    return 0 if below is sympy.S.One else int(below.as_base_exp()[1])
 
 
-def _divides(below: Any, known: Any) -> bool:
-    return bool(below.as_base_exp()[0] == known.as_base_exp()[0])
-
-
-def _expanded(above: Any, factor: Any) -> Any:
-    return reduce(_written_out, [factor.as_base_exp()[0]] * _degree(factor), above)
+def _times(above: Any, power: Any) -> Any:
+    return reduce(_written_out, [_base(power)] * _degree(power), above)
 
 
 def _quotient(below: Any, above: Any) -> Any:
     """above/below with whole coefficients above; a plain number where one is a multiple."""
     if below is sympy.S.One:
-        return above
+        return sympy.Add(*map(_angles_added, sympy.Add.make_args(above)))
     ratio = _ratio(above, below)
     if ratio is not None:
         return ratio
     common = lcm(*(int(r.q) for r in above.as_coefficients_dict().values() if r.is_Rational))
     whole = sympy.Add(*(term * common for term in sympy.Add.make_args(above)))
     return sympy.Mul(sympy.Rational(1, common), whole, 1 / below)
+
+
+def _angles_added(term: Any) -> Any:
+    """A product of sines and cosines as a sum of them, where many cancel after a rotation."""
+    turns = sum(_degree(part) for part in sympy.Mul.make_args(term) if _is_sine(_base(part)))
+    return sympy.expand_mul(TR8(term), deep=False) if turns > 1 else term
+
+
+def _is_sine(value: Any) -> bool:
+    return isinstance(value, (sympy.sin, sympy.cos))
 
 
 def _ratio(above: Any, below: Any) -> Any | None:
@@ -222,16 +247,12 @@ def _ratio(above: Any, below: Any) -> Any | None:
 def is_zero(value: Any) -> bool:
     """Whether a value is 0, proven: by SymPy's rules, by bounds that exclude 0, or by its form.
 
-    Bounds can only prove that a value is not 0; they are drawn at rising precision. What they
-    cannot tell from 0 is 0 when SymPy simplifies it to 0; otherwise the question stays open,
-    and that is an error rather than a guess.
+    Bounds can only prove that a value is not 0. What they cannot tell from 0 is 0 when SymPy
+    simplifies it to 0; otherwise the question stays open, and that is an error rather than a guess.
     """
     known = value.is_zero
-    bits = 64
-    while known is None and bits <= MOST_BITS:
-        if 0 not in enclosure(value, bits):
-            known = False
-        bits *= 4
+    if known is None and 0 not in enclosure(value, BITS):
+        known = False
     if known is None:
         known = sympy.simplify(value).is_zero
     if known is None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from regard._errors import OptionError
 from regard.graph.graph import Given, Graph, Step
 from regard.graph.notation import Symbol
 from regard.graph.operations import Add, Affine, Exp, Multiply, Normalise, Spread, Subtract, Sum
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from regard.graph.operation import Axes, Operation
 
 
@@ -19,12 +22,16 @@ def gradient_symbol(symbol: Symbol) -> Symbol:
 
 @dataclass
 class Tape:
-    """A graph under construction, to which operations add the steps of their adjoints."""
+    """The steps of the backward pass so far, to which operations add those of their adjoints.
+
+    A step has a number for a name until it is known to which gradient it belongs; `owned` tells
+    which steps are gradients themselves.
+    """
 
     forward: Graph
     steps: list[Step] = field(default_factory=list)
     known: dict[str, Axes] = field(default_factory=dict)
-    target: str = ""
+    owned: dict[str, str] = field(default_factory=dict)  # the step that is the gradient of a name
 
     def __post_init__(self) -> None:
         self.known.update(self.forward.axes)
@@ -36,15 +43,11 @@ class Tape:
         return self.known[name]
 
     def add(self, operation: Operation, *operands: str) -> str:
-        """Add a step under a name of its own; it is renamed when it turns out to be a result."""
-        place = sum(step.name.startswith(f"d_{self.target}_via_") for step in self.steps) + 1
-        name = f"d_{self.target}_via_{place}"
-        self.put(Step(name, Symbol(f"G_{place}", self.target), operation, operands))
+        """Add a step; its name is to be used as an operand."""
+        name = f"#{len(self.steps)}"
+        self.known[name] = operation.axes(*(self.known[operand] for operand in operands))
+        self.steps.append(Step(name, Symbol(name), operation, operands))
         return name
-
-    def put(self, step: Step) -> None:
-        self.known[step.name] = step.operation.axes(*(self.known[name] for name in step.operands))
-        self.steps.append(step)
 
     def fitted(self, gradient: str, like: str) -> str:
         """A contribution with the axes of what it belongs to: broadcast axes are summed."""
@@ -56,14 +59,46 @@ class Tape:
             gradient = self.add(Spread(), gradient, like)
         return gradient
 
-    def rename(self, old: str, new: str, symbol: Symbol) -> None:
-        self.known[new] = self.known.pop(old)
-        for place, step in enumerate(self.steps):
-            operands = tuple(new if name == old else name for name in step.operands)
-            changed = replace(step, operands=operands)
-            if step.name == old:
-                changed = replace(changed, name=new, symbol=symbol)
-            self.steps[place] = changed
+    def settle(self, name: str, contributions: list[str]) -> str:
+        """Let the sum of all contributions be the gradient of `name`."""
+        result, *others = contributions
+        for other in others:
+            result = self.add(Add(), result, other)
+        if not result.startswith("#") or result in self.owned.values():
+            result = self.add(Affine(), result)  # another gradient, passed through unchanged
+        self.owned[name] = result
+        return result
+
+    def named(self, wanted: Iterable[str]) -> tuple[Step, ...]:
+        """The steps that the gradients of the wanted names need, under names of their own.
+
+        What is no gradient itself is named after the gradient that it goes into.
+        """
+        owners = {step: name for name, step in self.owned.items()}
+        needed = {self.owned[name] for name in wanted}
+        for step in reversed(self.steps):
+            if step.name in needed:
+                needed.update(step.operands)
+                for operand in step.operands:
+                    owners.setdefault(operand, owners[step.name])
+        names: dict[str, str] = {}
+        kept: list[Step] = []
+        for step in self.steps:
+            if step.name in needed:
+                kept.append(self._named(step, owners[step.name], names))
+        return tuple(kept)
+
+    def _named(self, step: Step, owner: str, names: dict[str, str]) -> Step:
+        """One step with its final name, which is added to `names`."""
+        name, symbol = f"d_{owner}", gradient_symbol(self.forward.symbol(owner))
+        if self.owned.get(owner) != step.name:
+            part = sum(other.startswith(f"{name}_via_") for other in names.values()) + 1
+            via = f"via {part}"
+            symbol = replace(symbol, sub=f"{symbol.sub}, {via}" if symbol.sub else via)
+            name = f"{name}_via_{part}"
+        names[step.name] = name
+        operands = tuple(names.get(operand, operand) for operand in step.operands)
+        return Step(name, symbol, step.operation, operands)
 
 
 def backward(graph: Graph, output: str, wrt: tuple[str, ...]) -> Graph:
@@ -71,70 +106,53 @@ def backward(graph: Graph, output: str, wrt: tuple[str, ...]) -> Graph:
 
     The gradient of the `output` step is a given called d_<output>.
     """
-    seed = f"d_{output}"
-    shape = Given(seed, gradient_symbol(graph.symbol(output)), graph.axes[output])
-    graph = graph.pruned(output)
-    tape = Tape(graph, known={seed: shape.axes})
-    needed = graph.downstream(*wrt) | set(wrt)
-    contributions: dict[str, list[str]] = {output: [seed]}
-    for step in reversed(graph.steps):
-        if step.name not in needed or step.name not in contributions:
-            continue
-        gradient = _settle(tape, step.name, contributions[step.name])
-        for operand, contribution in _adjoints(tape, step, gradient, needed):
-            contributions.setdefault(operand, []).append(contribution)
+    seed = Given(f"d_{output}", gradient_symbol(graph.symbol(output)), graph.axes[output])
     for name in wrt:
-        if name in contributions:
-            _settle(tape, name, contributions[name])
+        if graph.require(name) not in graph.upstream(output):
+            raise OptionError(f"gradient: {output} does not depend on {name!r}")
+    graph = graph.pruned(output)
+    tape = Tape(graph, known={seed.name: seed.axes}, owned={output: seed.name})
+    needed = graph.downstream(*wrt) | set(wrt)
+    contributions: dict[str, list[str]] = {}
+    for step in reversed(graph.steps):
+        if step.name not in needed or step.name not in {output, *contributions}:
+            continue
+        if step.name != output:
+            tape.settle(step.name, contributions[step.name])
+        for operand, contribution in _adjoints(tape, step, needed, wrt):
+            contributions.setdefault(operand, []).append(contribution)
+    for given in graph.givens:
+        if given.name in needed and given.name in contributions:
+            tape.settle(given.name, contributions[given.name])
+    if missing := [name for name in wrt if name not in tape.owned]:
+        raise OptionError(f"gradient: {output} does not change smoothly with {missing[0]!r}")
+    steps = tape.named(wrt)
     return Graph(
         f"gradient of {graph.kind}",
-        (*graph.givens, shape),
-        (*graph.steps, *tape.steps),
+        (*graph.givens, seed),
+        (*graph.steps, *steps),
         graph.sizes,
-        tuple(step.name for step in tape.steps),
+        tuple(step.name for step in steps),
     )
 
 
 def _adjoints(
-    tape: Tape, step: Step, gradient: str, needed: set[str]
+    tape: Tape, step: Step, needed: set[str], wrt: tuple[str, ...]
 ) -> list[tuple[str, str]]:
     """(operand, contribution) for each operand that needs one."""
-    softmax = _softmax_input(tape.forward, step)
-    if softmax is not None:
-        tape.target = softmax
+    gradient = tape.owned[step.name]
+    softmax = softmax_input(tape.forward, step)
+    if softmax is not None and not set(step.operands).intersection(wrt):
         return [(softmax, _softmax_adjoint(tape, step, gradient))]
-    found: list[tuple[str, str]] = []
-    tape.target = next((name for name in step.operands if name in needed), step.name)
     results = step.operation.adjoint(tape, step.name, gradient)
-    for operand, contribution in zip(step.operands, results, strict=True):
-        if contribution is not None and operand in needed:
-            tape.target = operand
-            found.append((operand, tape.fitted(contribution, operand)))
-    return found
+    return [
+        (operand, tape.fitted(contribution, operand))
+        for operand, contribution in zip(step.operands, results, strict=True)
+        if contribution is not None and operand in needed
+    ]
 
 
-def _settle(tape: Tape, name: str, contributions: list[str]) -> str:
-    """The sum of all contributions, under the name d_<name>."""
-    wanted = f"d_{name}"
-    if wanted in tape.known:
-        return wanted
-    tape.target = name
-    result = contributions[0]
-    for other in contributions[1:]:
-        result = tape.add(Add(), result, other)
-    if not result.startswith(f"d_{name}_via_") or len(contributions) == 1:
-        result = _own(tape, result)
-    tape.rename(result, wanted, gradient_symbol(tape.forward.symbol(name)))
-    return wanted
-
-
-def _own(tape: Tape, contribution: str) -> str:
-    """A step that may be renamed: not the gradient of something else passed through unchanged."""
-    others = {f"d_{known}" for known in tape.forward.names}
-    return tape.add(Affine(), contribution) if contribution in others else contribution
-
-
-def _softmax_input(graph: Graph, step: Step) -> str | None:
+def softmax_input(graph: Graph, step: Step) -> str | None:
     """What was exponentiated, when this step ends a whole softmax over one set of axes."""
     if not isinstance(step.operation, Normalise):
         return None

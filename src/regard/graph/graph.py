@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
-from regard._errors import NoSuchStepError, did_you_mean
+from regard._errors import NoSuchStepError, ShapeError, did_you_mean
 from regard.graph.notation import Symbol
 from regard.graph.operation import Axes, Operation
 
@@ -41,7 +41,7 @@ class Graph:
     kind: str
     givens: tuple[Given, ...]
     steps: tuple[Step, ...]
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
     shown: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -52,7 +52,16 @@ class Graph:
                 raise ValueError(f"two steps are called {step.name!r}")
             if missing := set(step.operands) - known:
                 raise ValueError(f"{step.name!r} uses {sorted(missing)} before they are computed")
+            if len(step.operands) != step.operation.arity:
+                raise ValueError(
+                    f"{step.name!r} has {len(step.operands)} operands, "
+                    f"but the operation {step.operation.word} takes {step.operation.arity}"
+                )
             known.add(step.name)
+
+    def __reduce__(self) -> tuple[type[Graph], tuple[object, ...]]:
+        """For pickle and copy, which know no mapping proxy."""
+        return Graph, (self.kind, self.givens, self.steps, dict(self.sizes), self.shown)
 
     @cached_property
     def _by_name(self) -> dict[str, Step]:
@@ -71,8 +80,17 @@ class Graph:
         """The axes of every given and step."""
         found: dict[str, Axes] = {given.name: given.axes for given in self.givens}
         for step in self.steps:
-            found[step.name] = step.operation.axes(*(found[name] for name in step.operands))
+            operands = (found[name] for name in step.operands)
+            try:
+                found[step.name] = _distinct(step.operation.axes(*operands))
+            except ShapeError as error:
+                raise ShapeError(f"step {step.name!r}: {error}") from error
         return found
+
+    def with_shapes(self) -> Graph:
+        """The graph itself, once it is sure that every step has a shape."""
+        self.axes  # noqa: B018 — computed here so that it fails here
+        return self
 
     @property
     def worked_steps(self) -> tuple[Step, ...]:
@@ -116,11 +134,11 @@ class Graph:
                 needed.update(step.operands)
         return needed
 
-    def downstream(self, *names: str) -> set[str]:
-        """Every step that uses these names, directly or not."""
+    def downstream(self, *names: str, held: Collection[str] = ()) -> set[str]:
+        """Every step that uses these names, directly or not; nothing passes a `held` step."""
         reached = set(names)
         for step in self.steps:
-            if reached.intersection(step.operands):
+            if step.name not in held and reached.intersection(step.operands):
                 reached.add(step.name)
         return reached - set(names)
 
@@ -135,3 +153,10 @@ class Graph:
 
     def with_steps(self, steps: tuple[Step, ...]) -> Graph:
         return replace(self, steps=steps)
+
+
+def _distinct(axes: Axes) -> Axes:
+    names = [axis.name for axis in axes]
+    if len(set(names)) < len(names):
+        raise ShapeError(f"two of its axes have the same name: {', '.join(names)}")
+    return axes

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.graph.graph import Given, Graph, Step
 from regard.graph.operation import Array, Axes
-from regard.graph.operations import Affine, PickHead
+from regard.graph.operations import Affine, PickHead, Repeat
 from regard.graph.run import Run, run
 
 
@@ -36,17 +36,20 @@ def one_head(whole: Run, index: int) -> Run:
             place = [axis.name for axis in given.axes].index("head")
             shared = counts["h"] // value.shape[place]
             value = np.asarray(value.take(index // shared, axis=place))
-        givens.append(replace(given, axes=_without_head(given.axes)))
+        symbol = given.symbol.at(f"({index + 1})") if _headed(given.axes) else given.symbol
+        givens.append(replace(given, symbol=symbol, axes=_without_head(given.axes)))
         picked[given.name] = value
     steps = _steps_of_head(graph, index)
     last = [step.name for step in steps if step.name in graph.axes][-1]
-    alone = Graph(f"head {index + 1} of {graph.kind}", tuple(givens), tuple(steps), counts)
+    shown = tuple(step.name for step in steps if step.name in graph.axes)
+    alone = Graph(f"head {index + 1} of {graph.kind}", tuple(givens), tuple(steps), counts, shown)
     return run(alone.pruned(last), picked, whole.numbers)
 
 
 def _steps_of_head(graph: Graph, index: int) -> list[Step]:
     steps: list[Step] = []
     dropped: set[str] = set()
+    own = f"({index + 1})"
     for step in graph.steps:
         headed_in = any(_headed(graph.axes[name]) for name in step.operands)
         headed_out = _headed(graph.axes[step.name])
@@ -57,9 +60,11 @@ def _steps_of_head(graph: Graph, index: int) -> list[Step]:
             shared = graph.sizes["h"] // heads.evaluate(graph.sizes)
             whole = f"{step.name}_all"
             steps.append(replace(step, name=whole))
-            steps.append(Step(step.name, step.symbol, PickHead(index // shared), (whole,)))
-        elif headed_out and step.operation.word == "repeat":
-            steps.append(replace(step, operation=Affine()))
+            pick = PickHead(index // shared)
+            steps.append(Step(step.name, step.symbol.at(own), pick, (whole,)))
+        elif headed_out:
+            operation = Affine() if isinstance(step.operation, Repeat) else step.operation
+            steps.append(replace(step, symbol=step.symbol.at(own), operation=operation))
         else:
             steps.append(step)
     return steps

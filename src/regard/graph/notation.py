@@ -6,7 +6,7 @@ Each rendering (text, LaTeX, MathML) is one function over these few classes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,10 +104,10 @@ class Equation:
     sides: tuple[Math, ...]
 
 
-Math = Union[
-    Symbol, Number, Matrix, Words, Product, Sum, Negative, Fraction, Root, Power, Transposed, Call,
-    Equation,
-]  # fmt: skip
+Math = (
+    Symbol | Number | Matrix | Words | Product | Sum | Negative | Fraction | Root | Power
+    | Transposed | Call | Equation
+)  # fmt: skip
 
 
 def product(*factors: Math, sign: str = "") -> Math:

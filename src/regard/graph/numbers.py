@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import erf, inf, pi
+from math import erf, inf, isfinite, nan, pi
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -75,7 +76,7 @@ class Numbers(ABC):
         """The same values in the form to keep and show; `step` is named when that fails."""
         return array
 
-    def admit(self, graph: Graph) -> None:
+    def admit(self, graph: Graph) -> None:  # noqa: B027
         """Raise a SizeLimitError when the graph is too large for these numbers."""
 
     def settled(
@@ -86,7 +87,7 @@ class Numbers(ABC):
 
     def permissions(self, allowed: Array) -> Array:
         """0 where `allowed`, −∞ elsewhere: what a mask adds to the scores."""
-        return np.where(allowed, self.constant(0), self.minus_infinity)
+        return np.asarray(np.where(allowed, self.constant(0), self.minus_infinity))
 
 
 class Float64(Numbers):
@@ -94,7 +95,10 @@ class Float64(Numbers):
     shifts = True
 
     def array(self, given: Array) -> Array:
-        return np.asarray(given, dtype=np.float64)
+        try:
+            return np.asarray(given, dtype=np.float64)
+        except OverflowError as error:
+            raise NumberError("a number is too large for float64") from error
 
     def constant(self, value: Fraction | int) -> float:
         return float(value)
@@ -107,10 +111,10 @@ class Float64(Numbers):
     is_masked = staticmethod(np.isneginf)  # type: ignore[assignment]
 
     def erf(self, array: Array) -> Array:
-        return np.vectorize(erf, otypes=[np.float64])(array)
+        return np.asarray(np.vectorize(erf, otypes=[np.float64])(array))
 
     def power(self, base: Fraction, exponent: Fraction) -> float:
-        return float(base) ** float(exponent)
+        return float(float(base) ** float(exponent))
 
     @property
     def pi(self) -> float:
@@ -121,44 +125,67 @@ class Float64(Numbers):
         return -inf
 
     def is_zero(self, array: Array) -> Array:
-        return array == 0
+        return np.asarray(array == 0)
+
+
+LARGEST_EXACT_FLOAT = 2**53  # beyond it, float64 leaves out whole numbers
 
 
 def read_given(name: str, value: Any) -> Array:
     """Numbers as the user passed them: float64, or exact Fractions where text was passed.
 
-    A bool array is a mask and stays one. Complex, ragged and textual input is refused.
+    A mask may be of True and False and stays so. Complex, ragged and textual input is refused.
     """
-    if hasattr(value, "detach"):  # a torch tensor
-        value = value.detach().cpu().double().numpy()
+    if hasattr(value, "detach"):  # a torch tensor; NumPy knows no bfloat16
+        value = value.detach().cpu()
+        value = (value.double() if value.is_floating_point() else value).numpy()
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise NumberError(f"{name}: the rows have different lengths: {value!r}") from error
     if array.dtype == bool:
-        return array
-    if array.dtype.kind in "iu":
-        return array.astype(object) if abs(array).max(initial=0) > 2**53 else array.astype(float)
+        if name.startswith("mask"):
+            return array
+        raise NumberError(f"{name}: numbers are wanted, but True and False were passed")
     if array.dtype.kind == "f":
         return array.astype(np.float64)
-    if array.dtype.kind in "OUS":
-        return np.frompyfunc(lambda entry: _exact(name, entry), 1, 1)(array.astype(object))
+    if array.dtype.kind in "iu" and abs(array).max(initial=0) <= LARGEST_EXACT_FLOAT:
+        return array.astype(np.float64)
+    if array.dtype.kind in "iuOUS":
+        exact = np.frompyfunc(lambda entry: _exact(name, entry), 1, 1)(array.astype(object))
+        return np.asarray(exact, dtype=object)
     raise NumberError(f"{name}: numbers are wanted, but an array of {array.dtype} was passed")
 
 
 def _exact(name: str, entry: Any) -> Fraction | float:
-    if isinstance(entry, float) and (entry != entry or entry in (inf, -inf)):
+    """A Fraction, or a float for what has none: NaN and the infinities."""
+    if isinstance(entry, float) and not isfinite(entry):
         return entry
+    if isinstance(entry, str) and entry.strip().lower() in NOT_FINITE:
+        return NOT_FINITE[entry.strip().lower()]
     try:
-        if isinstance(entry, float):
-            return as_fraction(entry)
-        return Fraction(entry.replace("−", "-").strip() if isinstance(entry, str) else entry)
-    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        pass
-    try:
-        return float(entry.replace("−", "-").replace("∞", "inf"))
-    except (ValueError, AttributeError) as error:
+        if isinstance(entry, str):
+            return written_fraction(entry)
+        return as_fraction(entry) if isinstance(entry, float) else Fraction(entry)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
         raise NumberError(f"{name}: {entry!r} is no number") from error
+
+
+NOT_FINITE = {"nan": nan} | {
+    sign + word: value
+    for word in ("inf", "infinity", "∞")
+    for sign, value in {"": inf, "+": inf, "-": -inf, "−": -inf}.items()
+}
+# Written out, 1e9999 has ten thousand digits: no number of an exercise, only a way to hang.
+FAR_EXPONENT = re.compile(r"e[+-]?[0-9][0-9_]{3}", re.IGNORECASE)
+
+
+def written_fraction(text: str) -> Fraction:
+    """The number that a text says (0.8, 4/5, −1e-3); a ValueError when it says none."""
+    text = text.replace("−", "-").strip()
+    if FAR_EXPONENT.search(text):
+        raise ValueError(f"the exponent of {text!r} has more than three digits")
+    return Fraction(text)
 
 
 def as_fraction(entry: Any) -> Fraction:

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard._axes import LEADING
+from regard._axes import LEADING, written
+from regard._errors import ShapeError
 from regard.graph.polynomial import Polynomial
 
 if TYPE_CHECKING:
     from regard.graph.gradient import Tape
     from regard.graph.notation import Math
     from regard.graph.numbers import Numbers
+    from regard.graph.program import Program
 
 Array = NDArray[Any]
+NO_VALUES: Array = np.empty(0)
 
 
 class Axis(NamedTuple):
@@ -73,9 +76,46 @@ class Tensor(NamedTuple):
         return self.names.index(name)
 
 
+def named_axis(word: str, axes: Axes, name: str) -> Axis:
+    """The axis of this name; an operation (`word`) that works along it cannot do without."""
+    for axis in axes:
+        if axis.name == name:
+            return axis
+    found = ", ".join(axis.name for axis in axes) or "none"
+    raise ShapeError(f"{word}: there is no {name} axis; the axes are {found}")
+
+
+def core_of(axes: Axes) -> Axes:
+    return tuple(axis for axis in axes if axis.name not in LEADING)
+
+
+def matrix_of(word: str, axes: Axes) -> tuple[Axis, Axis]:
+    """The two axes that are neither batch nor head."""
+    core = core_of(axes)
+    if len(core) != 2:
+        found = ", ".join(axis.name for axis in core) or "none"
+        raise ShapeError(f"{word}: a matrix is wanted, but its axes are {found}")
+    return core[0], core[1]
+
+
+def check_shared(step: str, *operands: tuple[str, Tensor], among: tuple[str, ...] = ()) -> None:
+    """Axes of the same name (all of them, or those `among` these) must have the same size."""
+    (a_name, a), (b_name, b) = operands
+    for name in a.names:
+        if name not in b.names or (among and name not in among):
+            continue
+        sizes = a.array.shape[a.place(name)], b.array.shape[b.place(name)]
+        if sizes[0] != sizes[1]:
+            raise ShapeError(
+                f"{step}: {a_name} is {written(a.array.shape)} and {b_name} is "
+                f"{written(b.array.shape)}; their {name} axes differ, {sizes[0]} ≠ {sizes[1]}"
+            )
+
+
 def union(*operands: tuple[str, ...]) -> tuple[str, ...]:
     """The axes of an elementwise result: leading ones first, the rest as first seen."""
-    seen = dict.fromkeys(name for names in sorted(operands, key=len, reverse=True) for name in names)
+    longest_first = sorted(operands, key=len, reverse=True)
+    seen = dict.fromkeys(name for names in longest_first for name in names)
     return tuple(n for n in LEADING if n in seen) + tuple(n for n in seen if n not in LEADING)
 
 
@@ -98,10 +138,29 @@ class Cost:
 
 
 class Operand(NamedTuple):
-    """An operand as a line of code sees it."""
+    """An operand (or the result) as a line of code sees it: its variable and its axes.
+
+    The float64 values let a template leave out what this computation does not need, such as the
+    care for rows that are masked as a whole; helper variables have none.
+    """
 
     text: str
-    names: tuple[str, ...]
+    axes: Axes
+    array: Array = NO_VALUES
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def tensor(self) -> Tensor:
+        return Tensor(self.array, self.names)
+
+    def axis(self, name: str) -> Axis:
+        return self.axes[self.names.index(name)]
+
+    def size(self, name: str) -> int:
+        return int(self.array.shape[self.names.index(name)])
 
 
 @dataclass(frozen=True)
@@ -109,6 +168,7 @@ class Operation(ABC):
     """The base of every operation; leaves add their options as fields."""
 
     word: ClassVar[str]  # its name in files
+    arity: ClassVar[int] = 1  # how many operands it takes
 
     @abstractmethod
     def axes(self, *operands: Axes) -> Axes:
@@ -131,14 +191,22 @@ class Operation(ABC):
         return Cost()
 
     @abstractmethod
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        """Write the lines that compute the target; every language is written from these."""
+
+    @abstractmethod
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         """Add the steps of each operand's gradient; None where there is none."""
 
-    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
+    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:  # noqa: B027
         """Raise a ShapeError when these values cannot be combined."""
 
     def as_run(self, setting: Setting, *operands: Tensor) -> Operation:
         """This operation as it is carried out on these values, where that depends on them."""
+        return self
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> Operation:
+        """This operation with numbers where its formula names a size: √2 instead of √d_k."""
         return self
 
     def note(self, setting: Setting, *operands: Tensor) -> str:

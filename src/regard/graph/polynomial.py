@@ -9,9 +9,12 @@ from math import gcd, lcm
 from typing import TYPE_CHECKING, Union
 
 from regard._errors import NumberError
+from regard.graph import notation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from regard.graph.notation import Math
 
 # In print: how many at a time, then tokens, then widths; other names follow by alphabet.
 SYMBOLS = (
@@ -84,7 +87,7 @@ class Polynomial:
         """Divide by a polynomial of one term: heads of size d / h."""
         divisor = Polynomial.of(divisor)
         if len(divisor.terms) != 1:
-            raise NumberError(f"only a product of sizes divides a formula, but {divisor} was passed")
+            raise NumberError(f"a divisor must be a product of sizes, but {divisor} was passed")
         ((monomial, factor),) = divisor.terms
         return self * _inverse(monomial, factor)
 
@@ -95,6 +98,8 @@ class Polynomial:
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
         """The number at these sizes; it is whole for every count and every axis."""
+        if missing := [symbol for symbol in self.symbols if symbol not in sizes]:
+            raise NumberError(f"{self} holds {missing[0]}; the sizes are {', '.join(sizes)}")
         total = Fraction(0)
         for monomial, factor in self.terms:
             product = factor
@@ -102,7 +107,7 @@ class Polynomial:
                 product *= Fraction(sizes[symbol]) ** power
             total += product
         if total.denominator != 1:
-            raise ValueError(f"{self} is {total} at {dict(sizes)}: not a whole number")
+            raise NumberError(f"{self} is {total} at {dict(sizes)}: not a whole number")
         return int(total)
 
     def _common(self) -> tuple[Fraction, Monomial]:
@@ -129,6 +134,21 @@ class Polynomial:
         common = _written(monomial, factor)
         return f"-({inside})" if common == "-1" else f"{common}·({inside})"
 
+    def notation(self) -> Math:
+        """The same as mathematics, common factors first: n_q n_k (d_k − 1)."""
+        if len(self.terms) < 2:
+            return _notation(*(self.terms or (((), Fraction(0)),))[0])
+        factor, monomial = self._common()
+        rest = (self * _inverse(monomial, factor)).terms
+        inside = notation.total(
+            *(
+                _notation(m, f) if f > 0 else notation.Negative(_notation(m, -f))
+                for m, f in rest
+            )
+        )
+        common = _notation(monomial, factor)
+        return inside if common == notation.Number(1) else notation.product(common, inside)
+
     @staticmethod
     def parse(text: str) -> Polynomial:
         """Read `n_q n_k (d_k - 1)`: sums, differences, products and whole powers of sizes."""
@@ -144,6 +164,17 @@ def _written(monomial: Monomial, factor: Fraction) -> str:
     if abs(factor) != 1 or not factors:
         factors.insert(0, str(abs(factor)))
     return ("-" if factor < 0 else "") + "·".join(factors)
+
+
+def _notation(monomial: Monomial, factor: Fraction) -> Math:
+    symbols = [(notation.Symbol(*symbol.split("_", 1)), power) for symbol, power in monomial]
+    factors: list[Math] = [
+        symbol if power == 1 else notation.Power(symbol, notation.Number(power))
+        for symbol, power in symbols
+    ]
+    if factor != 1 or not factors:
+        factors.insert(0, notation.Number(int(factor) if factor.denominator == 1 else factor))
+    return notation.product(*factors)
 
 
 OTHER_SPELLINGS = {"−": "-", "**": "^", "²": "^2", "³": "^3"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from regard._errors import RewriteError
+from regard._errors import RegardError, RewriteError
 from regard.graph.graph import Graph, Step
 from regard.graph.operation import Operation
 from regard.graph.operations import Exp, Split
@@ -23,15 +23,25 @@ def _matches(step: Step, where: Where) -> bool:
 
 
 def _describe(where: Where) -> str:
-    return repr(where) if isinstance(where, str) else f"any {where.word} step"
+    return f"step {where!r}" if isinstance(where, str) else f"{where.word} step"
 
 
 @dataclass(frozen=True)
 class Rewrite(ABC):
     """From graph to graph; raises RewriteError where it does not apply."""
 
+    def __call__(self, graph: Graph) -> Graph:
+        """The rewritten graph; every step of it has a shape."""
+        try:
+            return graph.with_steps(self.steps(graph)).with_shapes()
+        except RewriteError:
+            raise
+        except (RegardError, ValueError) as error:
+            raise RewriteError(f"{self} does not apply to this {graph.kind}: {error}") from error
+
     @abstractmethod
-    def __call__(self, graph: Graph) -> Graph: ...
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        """The steps that take the place of the graph's."""
 
     def __or__(self, after: Rewrite) -> Rewrite:
         """This one, then `after`."""
@@ -40,12 +50,14 @@ class Rewrite(ABC):
 
 @dataclass(frozen=True)
 class InTurn(Rewrite):
+    """One rewrite after another; only the last graph needs to have shapes."""
+
     rewrites: tuple[Rewrite, ...]
 
-    def __call__(self, graph: Graph) -> Graph:
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
         for rewrite in self.rewrites:
-            graph = rewrite(graph)
-        return graph
+            graph = graph.with_steps(rewrite.steps(graph))
+        return graph.steps
 
 
 @dataclass(frozen=True)
@@ -58,63 +70,55 @@ class _AtSteps(Rewrite):
             raise RewriteError(f"this {graph.kind} has no {_describe(self.where)} to rewrite")
         return found
 
-    def _mapped(self, graph: Graph, change: Callable[[Step], Step]) -> Graph:
+    def _mapped(self, graph: Graph, change: Callable[[Step], Step]) -> tuple[Step, ...]:
         chosen = {step.name for step in self._found(graph)}
-        return graph.with_steps(tuple(change(s) if s.name in chosen else s for s in graph.steps))
+        return tuple(change(s) if s.name in chosen else s for s in graph.steps)
 
 
 @dataclass(frozen=True)
 class Drop(_AtSteps):
     """Leave a step out: whatever used it uses its first operand."""
 
-    def __call__(self, graph: Graph) -> Graph:
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
         stand_in: dict[str, str] = {}
         for step in self._found(graph):
             if not step.operands:
                 raise RewriteError(f"{step.name!r} has no operand that could stand in for it")
             stand_in[step.name] = stand_in.get(step.operands[0], step.operands[0])
         last = graph.steps[-1].name
-        if last in stand_in and graph.is_given(stand_in[last]):
+        if graph.is_given(stand_in.get(last, "")):
             raise RewriteError(f"without {last!r} nothing is left to compute")
-        steps = tuple(
-            replace(s, operands=tuple(stand_in.get(name, name) for name in s.operands))
-            for s in graph.steps
-            if s.name not in stand_in
-        )
-        return graph.with_steps(steps)
+        return tuple(_renamed(s, stand_in) for s in graph.steps if s.name not in stand_in)
 
 
+def _renamed(step: Step, names: dict[str, str]) -> Step:
+    return replace(step, operands=tuple(names.get(name, name) for name in step.operands))
+
+
+@dataclass(frozen=True, init=False)
 class Change(_AtSteps):
     """Give an operation other options: an axis, a layout, a transpose, a size."""
 
-    def __init__(self, where: Where, **options: Any) -> None:
-        object.__setattr__(self, "where", where)
-        object.__setattr__(self, "options", tuple(options.items()))
-
     options: tuple[tuple[str, Any], ...]
 
+    def __init__(self, where: Where, **options: Any) -> None:
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "options", tuple(sorted(options.items())))
+
     def __repr__(self) -> str:
+        where = repr(self.where) if isinstance(self.where, str) else self.where.__name__
         words = "".join(f", {name}={value!r}" for name, value in self.options)
-        return f"Change({_describe(self.where)}{words})"
+        return f"Change({where}{words})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Change) and (self.where, self.options) == (
-            other.where,
-            other.options,
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.where, self.options))
-
-    def __call__(self, graph: Graph) -> Graph:
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
         return self._mapped(graph, self._changed)
 
     def _changed(self, step: Step) -> Step:
         known = {option.name for option in fields(step.operation)}
         if unknown := [name for name, _ in self.options if name not in known]:
             raise RewriteError(
-                f"{step.name!r} is a {step.operation.word} step without option {unknown[0]!r}; "
-                f"it has {', '.join(sorted(known)) or 'none'}"
+                f"the operation {step.operation.word} of {step.name!r} has no option "
+                f"{unknown[0]!r}; it has {', '.join(sorted(known)) or 'none'}"
             )
         return replace(step, operation=replace(step.operation, **dict(self.options)))
 
@@ -123,15 +127,11 @@ class Change(_AtSteps):
 class Operands(_AtSteps):
     """Let a step use other operands."""
 
+    where: str
     operands: tuple[str, ...]
 
-    def __call__(self, graph: Graph) -> Graph:
-        (step,) = self._found(graph)
-        position = graph.steps.index(step)
-        earlier = {given.name for given in graph.givens} | {s.name for s in graph.steps[:position]}
-        if missing := [name for name in self.operands if name not in earlier]:
-            raise RewriteError(f"{missing[0]!r} is not known before {step.name!r}")
-        return self._mapped(graph, lambda s: replace(s, operands=self.operands))
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        return self._mapped(graph, lambda step: replace(step, operands=self.operands))
 
 
 @dataclass(frozen=True)
@@ -141,16 +141,9 @@ class Swap(Rewrite):
     one: str
     other: str
 
-    def __call__(self, graph: Graph) -> Graph:
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
         exchange = {graph.require(self.one): self.other, graph.require(self.other): self.one}
-        steps = tuple(
-            replace(s, operands=tuple(exchange.get(name, name) for name in s.operands))
-            for s in graph.steps
-        )
-        try:
-            return graph.with_steps(steps)
-        except ValueError as error:
-            raise RewriteError(f"{self.one!r} and {self.other!r} cannot be exchanged: {error}") from error
+        return tuple(_renamed(step, exchange) for step in graph.steps)
 
 
 @dataclass(frozen=True)
@@ -159,8 +152,8 @@ class Substitute(_AtSteps):
 
     operation: Operation
 
-    def __call__(self, graph: Graph) -> Graph:
-        return self._mapped(graph, lambda s: replace(s, operation=self.operation))
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        return self._mapped(graph, lambda step: replace(step, operation=self.operation))
 
 
 @dataclass(frozen=True)
@@ -170,19 +163,15 @@ class MoveAfter(Rewrite):
     name: str
     anchor: str
 
-    def __call__(self, graph: Graph) -> Graph:
-        moved = graph.step(self.name)
-        anchor = graph.step(self.anchor)
-        if graph.steps.index(anchor) < graph.steps.index(moved):
-            raise RewriteError(f"{self.name!r} already comes after {self.anchor!r}")
-        steps: list[Step] = []
-        for step in Drop(self.name)(graph).steps:
-            after = bool(steps) and any(s.name == moved.name for s in steps)
-            names = (self.name if after and n == self.anchor else n for n in step.operands)
-            steps.append(replace(step, operands=tuple(names)))
-            if step.name == self.anchor:
-                steps.append(replace(moved, operands=(self.anchor, *moved.operands[1:])))
-        return graph.with_steps(tuple(steps))
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        moved, anchor = graph.step(self.name), graph.step(self.anchor)
+        if graph.steps.index(anchor) <= graph.steps.index(moved):
+            raise RewriteError(f"{self.name!r} does not come before {self.anchor!r}")
+        steps = list(Drop(self.name).steps(graph))
+        place = next(i for i, step in enumerate(steps) if step.name == self.anchor) + 1
+        later = [_renamed(step, {self.anchor: self.name}) for step in steps[place:]]
+        moved = replace(moved, operands=(self.anchor, *moved.operands[1:]))
+        return (*steps[:place], moved, *later)
 
 
 def softmax_over(*axes: str) -> Rewrite:
@@ -212,4 +201,3 @@ __all__ = [
     "Swap",
     "softmax_over",
 ]
-

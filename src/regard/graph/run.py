@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard._axes import written
-from regard._errors import NumberError, ShapeError
+from regard._errors import NumberError, OptionError, ShapeError
 from regard.graph.numbers import Float64, Numbers, read_given
 from regard.graph.operation import Array, Setting, Tensor
 
@@ -39,7 +39,8 @@ class Run:
         """The same computation with these values put in and everything after them redone."""
         put_in = {name: self._fitting(name, value) for name, value in values.items()}
         givens = {name: put_in.pop(name, value) for name, value in self.givens.items()}
-        changed = set(values) | self.graph.downstream(*values)
+        held = self.replaced.keys() - values.keys()
+        changed = set(values) | self.graph.downstream(*values, held=held)
         kept = {name: value for name, value in self.values.items() if name not in changed}
         return run(self.graph, givens, self.numbers, {**self.replaced, **put_in}, kept)
 
@@ -73,10 +74,24 @@ def run(
     known: Mapping[str, Array] | None = None,
 ) -> Run:
     """Compute every step that is neither `replaced` from outside nor `known` from before."""
+    _check_givens(graph, givens)
     numbers = numbers or Float64()
     numbers.admit(graph)
     attempt = partial(_computed, graph, givens, numbers, replaced or {})
     return numbers.settled(attempt, known or {})
+
+
+def _check_givens(graph: Graph, givens: Mapping[str, Array]) -> None:
+    for given in graph.givens:
+        if given.name not in givens:
+            raise OptionError(f"{graph.kind} needs {given.name}, which was not given")
+        wanted = tuple(axis.size.evaluate(graph.sizes) for axis in given.axes)
+        found = np.shape(givens[given.name])
+        if found != wanted:
+            raise ShapeError(
+                f"{graph.kind}: {given.name} must be {written(wanted)}, as the graph was built, "
+                f"but {written(found)} was passed"
+            )
 
 
 def _computed(

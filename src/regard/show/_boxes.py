@@ -36,6 +36,29 @@ def padded(text: str, width: int) -> str:
     return text + " " * (width - columns_of(text))
 
 
+def wrapped(text: str, width: int, hanging: str = "") -> list[str]:
+    """Words on lines of so many columns, later lines indented; a longer word is cut."""
+    lines, current = [], ""
+    for word in text.split():
+        if current.strip() and columns_of(current) + 1 + columns_of(word) > width:
+            lines.append(current)
+            current = hanging
+        current += (" " if current.strip() else "") + word
+        while columns_of(current) > width:
+            head = _fitting(current, width)
+            lines.append(head)
+            current = hanging + current[len(head) :]
+    return [*lines, current]
+
+
+def _fitting(text: str, width: int) -> str:
+    """As much of the beginning as fits, but always something."""
+    stop = len(text)
+    while stop > 1 and columns_of(text[:stop]) > width:
+        stop -= 1
+    return text[:stop]
+
+
 def line(text: str) -> Box:
     return Box((text,))
 
@@ -47,6 +70,8 @@ def stacked(rows: list[str], base: int = 0) -> Box:
 
 def beside(*boxes: Box) -> Box:
     """Boxes from left to right, their baselines level."""
+    if not boxes:
+        return line("")
     above = max(box.base for box in boxes)
     below = max(len(box.lines) - box.base for box in boxes)
     lines = [""] * (above + below)

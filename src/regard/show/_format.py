@@ -29,6 +29,9 @@ Kind = Literal[
 EDGE = 3  # rows or columns kept at either end of what is elided
 
 
+STYLES = ("decimals", "significant", "numpy")
+
+
 @dataclass(frozen=True)
 class NumberFormat:
     """Decimals, significant digits or NumPy's own style; long matrices elide in the middle."""
@@ -38,7 +41,7 @@ class NumberFormat:
     elide_above: int | None = 12
 
     def __post_init__(self) -> None:
-        one_of("numbers", self.style, ("decimals", "significant", "numpy"))
+        one_of("style", self.style, STYLES)
         positive_integer("digits", self.digits)
         if self.elide_above is not None:
             positive_integer("elide_above", self.elide_above)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from regard.graph.notation import Equation, Math, Matrix, Negative, Product, Sum, Words
+from regard.graph.notation import Equation, Fraction, Math, Matrix, Negative, Product, Sum, Words
 from regard.show import _tree
-from regard.show._boxes import Box, beside, line, stacked
+from regard.show._boxes import Box, beside, line, stacked, wrapped
 from regard.show._format import Grid, NumberFormat, format_matrix
 from regard.show._plain import Plain
 
@@ -23,7 +23,7 @@ def broken(math: Math, numbers: NumberFormat, width: int) -> list[str]:
     """The lines of a displayed formula."""
     writer = Plain(numbers)
     sides = math.sides if isinstance(math, Equation) else (math,)
-    boxes = _equation(sides, writer, width)
+    boxes = _Breaker(writer).equation(sides, width)
     lines = list(boxes[0].lines)
     for above, box in pairwise(boxes):
         if len(above.lines) > 1 or len(box.lines) > 1:
@@ -32,32 +32,72 @@ def broken(math: Math, numbers: NumberFormat, width: int) -> list[str]:
     return [row.rstrip() for row in lines]
 
 
-def _equation(sides: Sequence[Math], writer: Plain, width: int) -> list[Box]:
-    first = writer.box(sides[0])
-    if first.width > width:
-        return [*narrow(sides[0], writer, width), *_continued(sides[1:], None, 2, writer, width)]
-    return _continued(sides[1:], first, min(first.width, DEEPEST), writer, width)
+@dataclass
+class _Breaker:
+    """Breaks one display; `named` counts the matrices that follow under a number."""
 
+    writer: Plain
+    named: int = 0
 
-def _continued(
-    sides: Sequence[Math], current: Box | None, indent: int, writer: Plain, width: int
-) -> list[Box]:
-    """Boxes with as many sides as fit, each further one beginning with an equals sign."""
-    done: list[Box] = []
-    for side in sides:
-        box = writer.box(side)
-        if current is not None and current.width + EQUALS.width + box.width <= width:
-            current = beside(current, EQUALS, box)
-            continue
-        lead = line(" " * indent)
-        if current is not None and current.width <= indent:
-            lead = current  # a short left-hand side leaves room beside it
-        elif current is not None:
-            done.append(current)
-        opened = _opened(narrow(side, writer, width - indent - EQUALS.width), lead, indent)
-        *finished, current = opened
-        done += finished
-    return [*done, current] if current is not None else done
+    def equation(self, sides: Sequence[Math], width: int) -> list[Box]:
+        first = self.writer.box(sides[0])
+        if first.width > width:
+            return [*self.narrow(sides[0], width), *self.continued(sides[1:], None, 2, width)]
+        return self.continued(sides[1:], first, min(first.width, DEEPEST), width)
+
+    def continued(
+        self, sides: Sequence[Math], current: Box | None, indent: int, width: int
+    ) -> list[Box]:
+        """Boxes with as many sides as fit, each further one beginning with an equals sign."""
+        done: list[Box] = []
+        for side in sides:
+            box = self.writer.box(side)
+            if current is not None and current.width + EQUALS.width + box.width <= width:
+                current = beside(current, EQUALS, box)
+                continue
+            lead = line(" " * indent)
+            if current is not None and current.width <= indent:
+                lead = current  # a short left-hand side leaves room beside it
+            elif current is not None:
+                done.append(current)
+            opened = _opened(self.narrow(side, width - indent - EQUALS.width), lead, indent)
+            *finished, current = opened
+            done += finished
+        return [*done, current] if current is not None else done
+
+    def narrow(self, math: Math, width: int) -> list[Box]:
+        """A formula as boxes below each other, none wider than `width` if that can be."""
+        box = self.writer.box(math)
+        if box.width <= width:
+            return [box]
+        if isinstance(math, Matrix):
+            grid = format_matrix(math.values, self.writer.numbers)
+            return _column_blocks(grid, self.writer, width)
+        pieces = _pieces(math, self.writer)
+        if pieces and max(piece.width for piece in pieces) <= width:
+            return _packed(pieces, width)
+        if any(True for _ in _tree.matrices(math)):
+            return self.named_apart(math, width)
+        return [line(row) for row in _cut("".join(box.lines), width)]
+
+    def named_apart(self, math: Math, width: int) -> list[Box]:
+        """The formula with numbered places for its matrices, which follow below it."""
+        found: dict[str, Matrix] = {}
+
+        def place(part: Math) -> Math:
+            if not isinstance(part, Matrix):
+                return _tree.with_parts(part, place)
+            self.named += 1
+            found[f"⟨{self.named}⟩"] = part
+            return Words(f"⟨{self.named}⟩")
+
+        boxes = self.narrow(place(math), width)
+        for name, matrix in found.items():
+            lead = line(f"{name} = ")
+            blank = line(" " * lead.width)
+            for first, box in enumerate(self.narrow(matrix, width - lead.width)):
+                boxes.append(beside(blank if first else lead, box))
+        return boxes
 
 
 def _opened(pieces: Sequence[Box], lead: Box, indent: int) -> list[Box]:
@@ -67,27 +107,14 @@ def _opened(pieces: Sequence[Box], lead: Box, indent: int) -> list[Box]:
             for place, box in enumerate(pieces)]  # fmt: skip
 
 
-def narrow(math: Math, writer: Plain, width: int) -> list[Box]:
-    """A formula as boxes below each other, none wider than `width` if that can be."""
-    box = writer.box(math)
-    if box.width <= width:
-        return [box]
-    if isinstance(math, Matrix):
-        return _column_blocks(format_matrix(math.values, writer.numbers), writer, width)
-    pieces = _pieces(math, writer)
-    if pieces and max(piece.width for piece in pieces) <= width:
-        return _packed(pieces, width)
-    if any(True for _ in _tree.matrices(math)):
-        return _named_apart(math, writer, width)
-    return [line(row) for row in _wrapped("".join(box.lines), width)]
-
-
 def _pieces(math: Math, writer: Plain) -> list[Box]:
     match math:
         case Sum() | Negative():
             return writer.terms(math)
         case Product(factors):
             return writer.factors(math, factors)
+        case Fraction():
+            return writer.quotient(math)
         case _:
             return []
 
@@ -102,36 +129,15 @@ def _packed(pieces: Sequence[Box], width: int) -> list[Box]:
     return packed
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text, max(width, 1), subsequent_indent="  " if width > 20 else "", break_on_hyphens=False
-    )
-
-
-def _named_apart(math: Math, writer: Plain, width: int) -> list[Box]:
-    """The formula with numbered places for its matrices, which follow below it."""
-    named: list[Matrix] = []
-
-    def place(part: Math) -> Math:
-        if isinstance(part, Matrix):
-            named.append(part)
-            return Words(f"⟨{len(named)}⟩")
-        return _tree.with_parts(part, place)
-
-    boxes = narrow(place(math), writer, width)
-    for number, matrix in enumerate(named, 1):
-        lead = line(f"⟨{number}⟩ = ")
-        blank = line(" " * lead.width)
-        for first, box in enumerate(narrow(matrix, writer, width - lead.width)):
-            boxes.append(beside(blank if first else lead, box))
-    return boxes
+def _cut(text: str, width: int) -> list[str]:
+    return wrapped(text, max(width, 1), "  " if width > 20 else "")
 
 
 def _column_blocks(grid: Grid, writer: Plain, width: int) -> list[Box]:
     """A matrix cut into blocks of columns, each under the numbers of its columns."""
     if grid.is_vector or not grid.rows:
         text = writer.grid(grid).lines[0]
-        return [line(row) for row in _wrapped(text, width)]
+        return [line(row) for row in _cut(text, width)]
     blocks: list[Box] = []
     start = 0
     while start < len(grid.columns):
@@ -173,5 +179,5 @@ def _entries(grid: Grid, writer: Plain, width: int) -> list[Box]:
     lines: list[str] = []
     for row_number, row in enumerate(grid.rows, 1):
         for column, cell in zip(grid.columns, row, strict=True):
-            lines += _wrapped(f"[{row_number}, {column or '…'}] {writer.cell(cell)}", width)
+            lines += _cut(f"[{row_number}, {column or '…'}] {writer.cell(cell)}", width)
     return [line(text) for text in lines]

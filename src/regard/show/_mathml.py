@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -40,9 +40,10 @@ TAGS = {"letter": "mi", "word": "mi", "digits": "mn"}
 
 @dataclass(frozen=True)
 class MathML:
-    """Writes mathematics as MathML elements."""
+    """Writes mathematics as MathML; `flat` in exponents, where fraction bars grow too small."""
 
     numbers: NumberFormat
+    flat: bool = False
 
     def write(self, math: Math) -> str:
         match math:
@@ -57,11 +58,12 @@ class MathML:
             case Sum() | Negative():
                 return _row(*self.terms(math))
             case Fraction():
-                return self._fraction(math)
+                return _row(*self.quotient(math))
             case Root(body):
                 return f"<msqrt>{self.write(body)}</msqrt>"
             case Power(base, exponent):
-                return f"<msup>{self._tight(base)}{self.write(exponent)}</msup>"
+                power = replace(self, flat=True).write(exponent)
+                return f"<msup>{self._tight(base)}{power}</msup>"
             case Transposed(body):
                 return self._transposed(body)
             case Call():
@@ -70,7 +72,7 @@ class MathML:
                 return _row(EQUALS.join(self.write(side) for side in sides))
 
     def level(self, math: Math) -> Level:
-        return _tree.level(math, self.numbers, flat=False)
+        return _tree.level(math, self.numbers, flat=self.flat)
 
     def _tight(self, math: Math, needed: Level = Level.ATOM) -> str:
         element = self.write(math)
@@ -81,7 +83,7 @@ class MathML:
         pieces: list[str] = []
         for place, factor in enumerate(factors):
             element = self.write(factor)
-            if _tree.factor_in_parentheses(factor, whole, self.numbers, flat=False):
+            if _tree.factor_in_parentheses(factor, whole, self.numbers, flat=self.flat):
                 element = _parenthesised(element)
             if place:
                 element = self._joint(factors[place - 1], factor, whole.sign) + element
@@ -91,7 +93,7 @@ class MathML:
     def _joint(self, left: Math, right: Math, sign: str) -> str:
         if isinstance(left, Words) or isinstance(right, Words):
             return GAP
-        sign = _tree.joint(left, right, sign, self.numbers, flat=False)
+        sign = _tree.joint(left, right, sign, self.numbers, flat=self.flat)
         return f"<mo>{escape(sign)}</mo>" if sign else TIMES
 
     def terms(self, math: Sum | Negative) -> list[str]:
@@ -101,7 +103,7 @@ class MathML:
             is_first = not pieces
             element = self.write(term)
             if _tree.term_in_parentheses(
-                term, is_first and not is_negative, self.numbers, flat=False
+                term, is_first and not is_negative, self.numbers, flat=self.flat
             ):
                 element = _parenthesised(element)
             later = '<mo form="infix">−</mo>' if is_negative else '<mo form="infix">+</mo>'
@@ -109,12 +111,12 @@ class MathML:
             pieces.append((first if is_first else later) + element)
         return pieces
 
-    def _fraction(self, whole: Fraction) -> str:
-        if not _tree.is_slashed(whole):
-            return f"<mfrac>{self.write(whole.top)}{self.write(whole.bottom)}</mfrac>"
+    def quotient(self, whole: Fraction) -> list[str]:
+        """The top and, with the sign before it, the bottom; one piece where a bar is drawn."""
+        if not (self.flat or _tree.is_slashed(whole)):
+            return [f"<mfrac>{self.write(whole.top)}{self.write(whole.bottom)}</mfrac>"]
         above, below = _tree.needs_around(whole)
-        top, bottom = self._tight(whole.top, above), self._tight(whole.bottom, below)
-        return _row(top, "<mo>/</mo>", bottom)
+        return [self._tight(whole.top, above), "<mo>/</mo>" + self._tight(whole.bottom, below)]
 
     def _transposed(self, body: Math) -> str:
         if isinstance(body, Symbol):

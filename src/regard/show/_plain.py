@@ -53,7 +53,7 @@ class Plain:
             case Sum() | Negative():
                 return beside(*self.terms(math))
             case Fraction():
-                return self._fraction(math)
+                return beside(*self.quotient(math))
             case Root(body):
                 return beside(line("√"), self._tight(body, Level.ATOM))
             case Power(base, exponent):
@@ -82,18 +82,20 @@ class Plain:
         boxes: list[Box] = []
         for place, factor in enumerate(factors):
             box = self.box(factor)
-            if _tree.factor_in_parentheses(factor, whole, self.numbers, flat=True):
+            is_enclosed = _tree.factor_in_parentheses(factor, whole, self.numbers, flat=True)
+            if is_enclosed:
                 box = enclosed(box)
             if place:
-                box = beside(line(self._joint(factors[place - 1], factor, whole.sign)), box)
+                joint = self._joint(factors[place - 1], factor, whole.sign, is_enclosed)
+                box = beside(line(joint), box)
             boxes.append(box)
         return boxes
 
-    def _joint(self, left: Math, right: Math, sign: str) -> str:
+    def _joint(self, left: Math, right: Math, sign: str, is_enclosed: bool) -> str:
         sign = _tree.joint(left, right, sign, self.numbers, flat=True)
         if not sign:
-            is_coefficient = isinstance(left, Number) and isinstance(right, (Symbol, Power, Root))
-            return "" if is_coefficient else " "
+            is_close = is_enclosed or isinstance(right, (Symbol, Power, Root))
+            return "" if isinstance(left, Number) and is_close else " "
         is_plain = sign == "·" and isinstance(left, (Number, Symbol)) and not _tree.is_tall(right)
         return sign if is_plain else f" {sign} "
 
@@ -110,10 +112,11 @@ class Plain:
             boxes.append(beside(line(sign), box) if sign else box)
         return boxes
 
-    def _fraction(self, whole: Fraction) -> Box:
+    def quotient(self, whole: Fraction) -> list[Box]:
+        """The top, and the bottom with the sign before it."""
         above, below = _tree.needs_around(whole)
         slash = line(" / " if _tree.is_tall(whole) else "/")
-        return beside(self._tight(whole.top, above), slash, self._tight(whole.bottom, below))
+        return [self._tight(whole.top, above), beside(slash, self._tight(whole.bottom, below))]
 
     def _power(self, base: Math, exponent: Math) -> Box:
         power = self._tight(exponent, Level.ATOM)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from regard.graph.notation import Equation, Math, Negative, Product, Sum
+from regard.graph.notation import Equation, Fraction, Math, Negative, Product, Sum
+from regard.show import _tree
 from regard.show._plain import Plain
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Writer(Protocol):
     def numbers(self) -> NumberFormat: ...
     def write(self, math: Math) -> str: ...
     def terms(self, math: Sum | Negative) -> list[str]: ...
+    def quotient(self, whole: Fraction) -> list[str]: ...
     def factors(self, whole: Product, factors: Sequence[Math]) -> list[str]: ...
 
 
@@ -46,8 +48,8 @@ def rows_of(math: Math, writer: Writer, equals: str, columns: int) -> list[Row]:
     for side in sides[1:]:
         width = plain.box(side).width
         first, *rest = _pieces(side, writer, plain, room)
-        if not rows[-1].has_equals and not is_long:
-            rows[-1] = Row(rows[-1].lead, True, first)
+        if not is_long and rows == [Row(rows[0].lead, False, "")]:
+            rows[0] = Row(rows[0].lead, True, first)
             used = width
         elif used + 3 + width <= room:
             rows[-1] = rows[-1]._replace(body=rows[-1].body + equals + first)
@@ -67,6 +69,8 @@ def _pieces(math: Math, writer: Writer, plain: Plain, room: int) -> list[str]:
     match math:
         case Sum() | Negative():
             return _packed(writer.terms(math), plain.terms(math), room)
+        case Fraction() if _tree.is_slashed(math):
+            return _packed(writer.quotient(math), plain.quotient(math), room)
         case Product(factors):
             return _packed(writer.factors(math, factors), plain.factors(math, factors), room)
         case _:

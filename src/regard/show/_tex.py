@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.graph.notation import (
     Call,
@@ -57,6 +58,10 @@ PUNCTUATION = {
     "…": r"\dots{}", "€": r"\texteuro{}", "•": r"\textbullet{}", "„": ",,",
 }  # fmt: skip
 IN_PROSE = {"'": "'", "-": "-"}  # an apostrophe and a hyphen may look their best
+IN_WORDS = MATHEMATICAL | {letter: "\\" + name for letter, name in GREEK.items()} | {
+    "<": r"\lt", ">": r"\gt", "|": r"\vert", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#",
+    "$": r"\$", "{": r"\{", "}": r"\}", "~": r"\sim", "^": r"\wedge", "\\": r"\backslash",
+}  # fmt: skip
 ABSENT = set("\xadĦħĸĿŀŉŦŧſ")  # what the T1 fonts lack up to U+017F
 
 
@@ -104,9 +109,10 @@ def math_to_latex(math: Math, numbers: NumberFormat) -> str:
 
 @dataclass(frozen=True)
 class Tex:
-    """Writes mathematics as LaTeX."""
+    """Writes mathematics as LaTeX; `flat` in exponents, where fraction bars grow too small."""
 
     numbers: NumberFormat
+    flat: bool = False
 
     def write(self, math: Math) -> str:
         match math:
@@ -120,12 +126,12 @@ class Tex:
                 return "".join(self.factors(math, factors))
             case Sum() | Negative():
                 return "".join(self.terms(math))
-            case Fraction(top, bottom):
-                return self._fraction(math, top, bottom)
+            case Fraction():
+                return "".join(self.quotient(math))
             case Root(body):
                 return rf"\sqrt{{{self.write(body)}}}"
             case Power(base, exponent):
-                return f"{self._tight(base)}^{{{self.write(exponent)}}}"
+                return f"{self._tight(base)}^{{{replace(self, flat=True).write(exponent)}}}"
             case Transposed(body):
                 return self._transposed(body)
             case Call():
@@ -134,7 +140,7 @@ class Tex:
                 return " = ".join(self.write(side) for side in sides)
 
     def level(self, math: Math) -> Level:
-        return _tree.level(math, self.numbers, flat=False)
+        return _tree.level(math, self.numbers, flat=self.flat)
 
     def _loose(self, math: Math, needed: Level) -> str:
         text = self.write(math)
@@ -149,7 +155,7 @@ class Tex:
         pieces: list[str] = []
         for place, factor in enumerate(factors):
             text = self.write(factor)
-            if _tree.factor_in_parentheses(factor, whole, self.numbers, flat=False):
+            if _tree.factor_in_parentheses(factor, whole, self.numbers, flat=self.flat):
                 text = _parenthesised(text)
             if place:
                 text = self._joint(factors[place - 1], factor, whole.sign) + text
@@ -159,7 +165,7 @@ class Tex:
     def _joint(self, left: Math, right: Math, sign: str) -> str:
         if isinstance(left, Words) or isinstance(right, Words):
             return "~"
-        return SIGNS[_tree.joint(left, right, sign, self.numbers, flat=False)]
+        return SIGNS[_tree.joint(left, right, sign, self.numbers, flat=self.flat)]
 
     def terms(self, math: Sum | Negative) -> list[str]:
         """Each term with its sign before it."""
@@ -168,18 +174,20 @@ class Tex:
             is_first = not pieces
             text = self.write(term)
             if _tree.term_in_parentheses(
-                term, is_first and not is_negative, self.numbers, flat=False
+                term, is_first and not is_negative, self.numbers, flat=self.flat
             ):
                 text = _parenthesised(text)
             sign = ("-" if is_negative else "") if is_first else (" - " if is_negative else " + ")
             pieces.append(sign + text)
         return pieces
 
-    def _fraction(self, whole: Fraction, top: Math, bottom: Math) -> str:
-        if not _tree.is_slashed(whole):
-            return rf"\frac{{{self.write(top)}}}{{{self.write(bottom)}}}"
+    def quotient(self, whole: Fraction) -> list[str]:
+        """The top and, with the sign before it, the bottom; one piece where a bar is drawn."""
+        if not (self.flat or _tree.is_slashed(whole)):
+            return [rf"\frac{{{self.write(whole.top)}}}{{{self.write(whole.bottom)}}}"]
         above, below = _tree.needs_around(whole)
-        return f"{self._loose(top, above)} / {self._loose(bottom, below)}"
+        slash = "/" if self.flat else " / "
+        return [self._loose(whole.top, above), slash + self._loose(whole.bottom, below)]
 
     def _transposed(self, body: Math) -> str:
         if isinstance(body, Symbol):
@@ -199,7 +207,7 @@ class Tex:
             return ELLIPSES[cell.digits]
         if cell.verbatim:
             sign = "-" if cell.kind == "minus-infinity" else ""
-            return rf"\texttt{{{escape(sign + cell.digits, is_code=True)}}}"
+            return rf"\texttt{{{sign}{cell.digits}}}"
         if cell.kind in SPECIALS:
             return SPECIALS[cell.kind]
         return _number(cell)
@@ -209,7 +217,7 @@ class Tex:
         if grid.is_vector:
             return _parenthesised(", ".join(cell for row in rows for cell in row))
         # Fractions above each other would touch at the usual distance.
-        end = r" \\[4pt] " if any(r"\frac" in cell for row in rows for cell in row) else r" \\ "
+        end = r" \\[6pt] " if any(r"\frac" in cell for row in rows for cell in row) else r" \\ "
         body = end.join(" & ".join(row) for row in rows)
         alignment = "r" * max(len(grid.columns), 1)
         return rf"\left[\begin{{array}}{{{alignment}}} {body} \end{{array}}\right]"
@@ -248,7 +256,7 @@ def symbol_tex(symbol: Symbol, beside: str = "") -> str:
 
 def _index(name: str) -> str:
     if " " in name:
-        return rf"\text{{{escape(name)}}}"
+        return words_tex(name)
     return "".join(_token(token) for token in tokens(name))
 
 
@@ -265,4 +273,8 @@ def _token(token: Token) -> str:
 
 
 def words_tex(text: str) -> str:
-    return rf"\text{{{escape(text)}}}"
+    r"""Words within a formula; signs stand between the \text, where every reader knows them."""
+    runs = re.findall(f"[{re.escape(''.join(IN_WORDS))}]|[^{re.escape(''.join(IN_WORDS))}]+", text)
+    return "".join(
+        f"{{{IN_WORDS[run]}}}" if run in IN_WORDS else rf"\text{{{escape(run)}}}" for run in runs
+    )

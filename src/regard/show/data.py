@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, fields
 from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,14 +82,14 @@ def _step_data(computed: Run, step: Step) -> dict[str, Any]:
 
 def plain_values(array: Array) -> Any:
     """Nested lists; finite floats and truth values as they are, everything else as text."""
-    if array.ndim:
-        return [plain_values(row) for row in array]
-    entry = array[()]
-    if isinstance(entry, (bool, np.bool_)):
-        return bool(entry)
-    if isinstance(entry, (float, np.floating)) and np.isfinite(entry):
-        return float(entry)
-    return str(entry)
+    return _plain(array.tolist())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    finite = isinstance(value, float) and isfinite(value)
+    return value if finite or isinstance(value, (bool, int)) else str(value)
 
 
 # ---- reading it back -----------------------------------------------------------------------

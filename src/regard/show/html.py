@@ -130,15 +130,15 @@ def _single(row: Row) -> str:
 
 
 def _lines(rows: list[Row]) -> str:
-    return f'<mtable class="lines" displaystyle="true">{"".join(map(_line, rows))}</mtable>'
+    later = "".join(_line(row, ' class="continued"') for row in rows[1:])
+    return f'<mtable class="lines" displaystyle="true">{_line(rows[0], "")}{later}</mtable>'
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, mark: str) -> str:
     if row.lead and not row.has_equals:  # a long left-hand side has the line to itself
         return f'<mtr><mtd></mtd><mtd class="sign"></mtd><mtd>{row.lead}</mtd></mtr>'
     sign = EQUALS if row.has_equals else ""
-    mark = "" if sign else ' class="continued"'
-    body = f"<mtd{mark}><mrow>{row.body}</mrow></mtd>"
+    body = f"<mtd{'' if sign else mark}><mrow>{row.body}</mrow></mtd>"
     return f'<mtr><mtd>{row.lead}</mtd><mtd class="sign">{sign}</mtd>{body}</mtr>'
 
 

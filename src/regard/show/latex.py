@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from regard.graph.notation import Math
 from regard.show import _tree
 from regard.show._boxes import columns_of
@@ -26,6 +28,7 @@ __all__ = ["math_to_latex", "to_latex"]
 LINE = 74  # about how many characters of a formula fit on a line of the page
 CONTINUED = r" \quad {}"
 WIDEST_COLUMN = 60
+LONG_WORD = 40  # letters after which even a word of code may break
 LONG_TABLE = 25  # rows from which a table may break across pages
 
 PREAMBLE = r"""\documentclass[11pt]{article}
@@ -42,17 +45,23 @@ PREAMBLE = r"""\documentclass[11pt]{article}
 \setlength{\emergencystretch}{4em}
 \raggedbottom
 \providecommand{\lt}{<}
+\providecommand{\gt}{>}
 % A formula at its own size, or shrunk to the room there is.
 \newsavebox{\formula}
 \newcommand{\fitted}[1]{\sbox{\formula}{$\displaystyle #1$}%
   \ifdim\wd\formula>\linewidth\resizebox{\linewidth}{!}{\usebox{\formula}}%
   \else\usebox{\formula}\fi}
 % One line of a displayed formula; the lines of one formula keep together if they can.
+\makeatletter
 \newenvironment{steps}%
-  {\begin{list}{}{\setlength{\leftmargin}{1.5em}\setlength{\rightmargin}{0pt}%
+  {\@itempenalty=300\@beginparpenalty=0\begin{list}{}{\setlength{\leftmargin}{1.5em}\setlength{\rightmargin}{0pt}%
     \setlength{\itemsep}{5pt}\setlength{\parsep}{0pt}\setlength{\topsep}{4pt}}\raggedright}%
   {\end{list}}
-\newcommand{\step}[1]{\item[]\fitted{#1}\nopagebreak[1]}
+% A new page unless so many lines still fit: a heading stays with the formula below it.
+\newcommand{\room}[1]{\par\dimen@\pagegoal\advance\dimen@-\pagetotal
+  \ifdim\pagetotal>0pt\ifdim#1\baselineskip>\dimen@\newpage\fi\fi}
+\makeatother
+\newcommand{\step}[1]{\item[]\fitted{#1}}
 \newcommand{\remark}[1]{{\small\itshape #1\par}}
 \newenvironment{note}%
   {\begin{list}{}{\setlength{\leftmargin}{1.5em}\setlength{\topsep}{4pt}}%
@@ -85,17 +94,24 @@ def _block(block: Block, numbers: NumberFormat) -> str:
     match block:
         case Heading(text, level):
             command = {1: "section", 2: "subsection"}.get(level, "subsubsection")
-            return rf"\{command}*{{{escape(text)}}}"
+            return rf"\room{{{max(15 - 2 * level, 6)}}}\{command}*{{{escape(text)}}}"
         case Paragraph(prose):
-            return _prose(prose, numbers) + "\n" + _remark(_formulas(prose), numbers)
+            return _paragraph(prose, numbers)
         case Note(prose):
-            return f"\\begin{{note}}\n{_prose(prose, numbers)}\n\\end{{note}}"
+            return f"\\begin{{note}}\n{_paragraph(prose, numbers)}\\end{{note}}"
         case Display(math):
             return _display(math, numbers)
         case Table():
             return _table(block, numbers)
         case Code(_, text):
             return _code(text)
+
+
+def _paragraph(prose: Prose, numbers: NumberFormat) -> str:
+    text, formulas = _prose(prose, numbers), _formulas(prose)
+    if any(True for formula in formulas for _ in _tree.matrices(formula)):
+        text = rf"{{\raggedright {text}\par}}"  # nothing else makes a line end before a matrix
+    return text + "\n" + _remark(formulas, numbers)
 
 
 def _prose(prose: Prose, numbers: NumberFormat) -> str:
@@ -138,45 +154,59 @@ def _step(row: Row, lead: str, is_first: bool) -> str:
 
 
 def _table(table: Table, numbers: NumberFormat) -> str:
-    rows = [[_prose(cell, numbers) for cell in row] for row in table.rows]
-    header = [rf"\textbf{{{_prose(cell, numbers)}}}" for cell in table.header]
-    lines = [" & ".join(row) + r" \\" for row in rows]
-    is_long = len(rows) > LONG_TABLE
+    head = _table_row([rf"\textbf{{{_prose(cell, numbers)}}}" for cell in table.header])
+    rows = [_table_row([_prose(cell, numbers) for cell in row]) for row in table.rows]
     columns = _columns(table, numbers)
-    head = " & ".join(header) + r" \\"
-    if is_long:
-        return "\n".join([
-            rf"\begin{{longtable}}{{{columns}}}", r"\toprule", head, r"\midrule", r"\endhead",
-            *lines, r"\bottomrule", r"\end{longtable}",
-        ])  # fmt: skip
-    tabular = "\n".join([
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *lines,
-        r"\bottomrule", r"\end{tabular}",
-    ])  # fmt: skip
+    if len(rows) <= LONG_TABLE:
+        return _fitted_table(columns or _natural(table), head, rows)
+    if columns:
+        lines = [rf"\begin{{longtable}}{{{columns}}}", r"\toprule", head, r"\midrule", r"\endhead"]
+        return "\n".join([*lines, *rows, r"\bottomrule", r"\end{longtable}"])
+    # Too wide for its columns and too long for a page: shrunk, so many rows at a time.
+    parts = [rows[start : start + LONG_TABLE] for start in range(0, len(rows), LONG_TABLE)]
+    return "\n".join(_fitted_table(_natural(table), head, part) for part in parts)
+
+
+def _table_row(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _fitted_table(columns: str, head: str, rows: list[str]) -> str:
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
+    tabular = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
     return f"\\par\\medskip\n\\fitted{{\\text{{{tabular}}}}}\n\\par\\medskip\n"
 
 
 def _columns(table: Table, numbers: NumberFormat) -> str:
-    """Column types: as they come where the table is narrow, else shares of the line."""
+    """Column types that fit the line: as they come, else shares of it; "" if there are none."""
     plain = Plain(numbers, inline=True)
 
-    def width(prose: Prose) -> int:
-        texts = (part if isinstance(part, str) else plain.text(part) for part in prose)
-        return sum(map(columns_of, texts))
+    def text(prose: Prose) -> str:
+        return "".join(part if isinstance(part, str) else plain.text(part) for part in prose)
 
-    widths = [max(map(width, column)) for column in zip(table.header, *table.rows, strict=True)]
+    texts = [
+        [text(cell) for cell in column] for column in zip(table.header, *table.rows, strict=True)
+    ]
+    widths = [max(map(columns_of, column)) for column in texts]
     if sum(widths) + 2 * len(widths) <= LINE:
-        return "".join(_kind([row[place] for row in table.rows]) for place in range(len(widths)))
+        return _natural(table)
     capped = [min(width, WIDEST_COLUMN) for width in widths]
+    shares = [0.9 * width / sum(capped) for width in capped]
+    for share, column in zip(shares, texts, strict=True):
+        if share * LINE < max(columns_of(word) for cell in column for word in cell.split() or [""]):
+            return ""
     return "".join(
-        rf">{{\raggedright\arraybackslash}}p{{{0.92 * share / sum(capped):.3f}\linewidth}}"
-        for share in capped
+        rf">{{\raggedright\arraybackslash}}p{{{share:.3f}\linewidth}}" for share in shares
     )
 
 
-def _kind(cells: list[Prose]) -> str:
-    is_number = [len(cell) == 1 and not isinstance(cell[0], str) for cell in cells]
-    return "r" if cells and all(is_number) else "l"
+def _natural(table: Table) -> str:
+    columns = list(zip(*table.rows, strict=True)) or [() for _ in table.header]
+    return "".join("r" if column and all(map(_is_formula, column)) else "l" for column in columns)
+
+
+def _is_formula(cell: Prose) -> bool:
+    return len(cell) == 1 and not isinstance(cell[0], str)
 
 
 def _code(text: str) -> str:
@@ -188,10 +218,13 @@ def _code_line(line: str) -> str:
     """Indentation as it is; a line too long for the page may break behind any punctuation."""
     bare = line.expandtabs(4).lstrip(" ")
     depth = len(line.expandtabs(4)) - len(bare)
-    text = "".join(
-        r"\ "
-        if character == " "
-        else escape(character, is_code=True) + ("" if character.isalnum() else r"\allowbreak{}")
-        for character in bare
-    )
+    pieces = re.findall(rf"\w{{1,{LONG_WORD}}}|.", bare)
+    text = "".join(_code_piece(piece) for piece in pieces)
     return rf"\hspace*{{{0.525 * depth:.3f}em}}{text}" if depth else f"{{}}{text}"
+
+
+def _code_piece(piece: str) -> str:
+    if piece == " ":
+        return r"\ "
+    is_name = piece.isidentifier() and len(piece) < LONG_WORD
+    return escape(piece, is_code=True) + ("" if is_name else r"\allowbreak{}")

@@ -172,7 +172,8 @@ def _worked(run: Run, step: Step, layout: Layout, place: Place) -> Math:
     formula = step.operation.formula(*(_symbol(run, n, layout, place) for n in step.operands))
     sides: list[Math] = [symbol, formula]
     if writes_entries(step.operation) and _fits(run, step, place):
-        sides.append(step.operation.formula(*(_matrix(run, n, place) for n in step.operands)))
+        numeric = step.operation.with_sizes(run.graph.sizes)
+        sides.append(numeric.formula(*(_matrix(run, n, place) for n in step.operands)))
     return Equation((*sides, _matrix(run, step.name, place)))
 
 
@@ -191,8 +192,9 @@ def _entries(run: Run, step: Step, layout: Layout, place: Place) -> list[Block]:
     operands = [at(run.tensor(name), place) for name in step.operands]
     symbol = _symbol(run, step.name, layout, place)
     blocks: list[Block] = []
+    operation = step.operation.with_sizes(run.graph.sizes)
     for index in np.ndindex(result.shape):
-        written_out = step.operation.entry(index, *operands)
+        written_out = operation.entry(index, *operands)
         if written_out is not None:
             sides = (_indexed(symbol, index), written_out, Number(result[index]))
             blocks.append(Display(Equation(sides)))

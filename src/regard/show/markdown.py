@@ -61,10 +61,15 @@ def _prose(prose: Prose, numbers: NumberFormat) -> str:
     pieces = [
         (escape(part) if place == 0 else escape("." + part)[1:])
         if isinstance(part, str)
-        else f"${math_to_latex(part, numbers)}$"
+        else f"${_inline(part, numbers)}$"
         for place, part in enumerate(prose)
     ]
     return "".join(pieces)
+
+
+def _inline(math: Math, numbers: NumberFormat) -> str:
+    # Some readers take the two backslashes that end a row for one that is escaped.
+    return re.sub(r" \\\\(\[6pt\])? ", r" \\cr ", math_to_latex(math, numbers))
 
 
 def _paragraph(prose: Prose, numbers: NumberFormat) -> str:

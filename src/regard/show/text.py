@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from typing import IO, NamedTuple
 
 from regard.graph.notation import Math, Number
 from regard.show import _tree
-from regard.show._boxes import columns_of, padded
+from regard.show._boxes import columns_of, padded, wrapped
 from regard.show._format import NumberFormat, format_number
 from regard.show._lines import broken
 from regard.show._plain import Plain, align_numbers
@@ -24,6 +23,7 @@ from regard.show.document import (
     Table,
 )
 
+HELD = "\ue000"  # stands for a space within a formula that is not to be broken
 UNLIMITED = 10**9
 INDENT = "  "
 PIPED = 80  # columns where there is no terminal, unless COLUMNS says otherwise
@@ -118,19 +118,17 @@ def prose_text(prose: Prose, numbers: NumberFormat, width: int) -> str:
             pieces.append(part)
             continue
         text = writer.text(part)
-        pieces.append(text.replace(" ", "\xa0") if columns_of(text) <= width // 2 else text)
-    return " ".join("".join(pieces).replace("\n", " ").split(" "))
+        pieces.append(text.replace(" ", HELD) if columns_of(text) <= width // 2 else text)
+    return "".join(pieces)
 
 
 def _wrapped(text: str, width: int, hanging: str = "") -> list[str]:
-    lines = textwrap.wrap(
-        text, width, subsequent_indent=hanging, break_on_hyphens=False, break_long_words=True
-    )
-    return [line.replace("\xa0", " ") for line in lines] or [""]
+    lines = wrapped(text, width, hanging)
+    return [line.replace(HELD, " ") for line in lines]
 
 
 def _table(table: Table, numbers: NumberFormat, width: int) -> list[str]:
-    header = [prose_text(prose, numbers, width).replace("\xa0", " ") for prose in table.header]
+    header = [prose_text(prose, numbers, width).replace(HELD, " ") for prose in table.header]
     columns = [
         _column([row[place] for row in table.rows], numbers, width) for place in range(len(header))
     ]
@@ -145,7 +143,7 @@ def _table(table: Table, numbers: NumberFormat, width: int) -> list[str]:
 
 
 def _column(cells: list[Prose], numbers: NumberFormat, width: int) -> list[str]:
-    texts = [prose_text(prose, numbers, width).replace("\xa0", " ") for prose in cells]
+    texts = [prose_text(prose, numbers, width).replace(HELD, " ") for prose in cells]
     return (
         align_numbers(texts, [_is_number(prose, numbers) for prose in cells])
         if any(_is_number(prose, numbers) for prose in cells)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -10,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard._errors import NoSuchStepError, OptionError, ShapeError
-from regard.graph import cost
 from regard.graph.builders import OPTION_NAMES, build
+from regard.graph.cost import count
 from regard.graph.gradient import backward
 from regard.graph.heads import one_head
 from regard.graph.numbers import numbers_named, read_given
@@ -19,7 +18,9 @@ from regard.graph.operation import Array
 from regard.graph.rewrites import Rewrite
 from regard.graph.run import Run, run
 from regard.show.document import Document
+from regard.show.costs import Costs
 from regard.show.layout import Layout, trace_document
+from regard.show.shown import Shown
 
 
 class ShownStep(NamedTuple):
@@ -32,61 +33,6 @@ class ShownStep(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         return self.value.shape
-
-
-class Shown(ABC):
-    """Anything that has a Document, in every format.
-
-    The keywords are the same in all of them: `level` ("result", "steps", "entries"), `only`
-    (step names), `style` ("decimals", "significant", "numpy") and `digits`.
-    """
-
-    @abstractmethod
-    def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
-        """What is to be shown, before any format."""
-
-    def show(self, **how: Any) -> None:
-        """Print it: in colour on a terminal, plain when piped."""
-        import sys
-
-        from regard.show.text import print_text
-
-        document, numbers = self._prepared(how)
-        print_text(document, numbers, sys.stdout)
-
-    def to_text(self, *, width: int | None = None, **how: Any) -> str:
-        from regard.show.text import to_text
-
-        return to_text(*self._prepared(how), width)
-
-    def to_markdown(self, **how: Any) -> str:
-        from regard.show.markdown import to_markdown
-
-        return to_markdown(*self._prepared(how))
-
-    def to_latex(self, *, new_page_per_answer: bool = False, **how: Any) -> str:
-        """A LaTeX document that compiles as it is."""
-        from regard.show.latex import to_latex
-
-        return to_latex(*self._prepared(how), new_page_per_answer=new_page_per_answer)
-
-    def to_html(self, **how: Any) -> str:
-        """One self-contained page without script."""
-        from regard.show.html import to_html
-
-        return to_html(*self._prepared(how))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from regard.show.html import to_fragment
-
-        prepared = self._prepared({})
-        return {"text/html": to_fragment(*prepared), "text/plain": self.to_text(width=100)}
-
-    def _prepared(self, how: dict[str, Any]) -> tuple[Document, Any]:
-        from regard.show._format import NumberFormat
-
-        chosen = {k: how.pop(k) for k in ("style", "digits", "elide_above") if k in how}
-        return self.document(**how), NumberFormat(**chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +99,10 @@ class Trace(Shown):
         kind = numbers_named(numbers, digits)
         return replace(self, run=run(self.run.graph, self.run.givens, kind))
 
-    def cost(self, convention: str = "schoolbook", itemsize: int = 8) -> cost.CostTable:
-        return cost.count(self.run.graph, convention, itemsize)
+    def cost(self, convention: str = "schoolbook", itemsize: int = 8) -> Costs:
+        """What every step takes, as formulas and as numbers."""
+        table = count(self.run.graph, convention, itemsize)
+        return Costs(table.graph, table.convention, table.rows)
 
     def gradient(self, d_output: Any = None, wrt: tuple[str, ...] | None = None) -> Trace:
         """The backward pass from the gradient of the last step; ones when none is passed."""

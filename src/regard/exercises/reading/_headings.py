@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from regard.exercises.reading._text import blank, plain
 
 _MARKUP = (
-    r"[ \t]*(?:[#>]+[ \t]*|[-*][ \t]+)?"
-    r"(?:\*\*|__|\\(?:sub)*(?:section|paragraph|textbf)\*?\{)?[ \t]*"
+    r"[ \t]*+(?:[#>]++[ \t]*+|[-*][ \t]++)?+"
+    r"(?:\*\*|__|\\(?:sub)*(?:section|paragraph|textbf)\*?\{)?+[ \t]*+"
 )
 _NAMED = re.compile(
     rf"^{_MARKUP}(?:Exercise|Problem|Question|Task|Assignment(?=[ \t]*\d+[ \t]*[:.-]))"
-    r"[ \t]*(?P<number>\d+)\b(?=[ \t]*(?:$|[:.)(\[*_}-]|[A-Z]))[^\n]*$",
+    r"[ \t]*(?P<number>\d+)\b(?=[ \t]*(?:$|[:.)(\[*_}-]|(?-i:[A-Z])))[^\n]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _NUMBERED = re.compile(

@@ -120,7 +120,7 @@ def _single(word: str) -> str | None:
 
 def _side(words: list[str]) -> str | None:
     """Which of the two inputs of a cross-attention is meant."""
-    if words[0] not in {*_INPUTS, "h", "encoder", "decoder"} or len(words) != 2:
+    if len(words) != 2 or words[0] not in {*_INPUTS, "h", "encoder", "decoder"}:
         return None
     if words[0] == "encoder" or words[1] in _OTHER_SIDE:
         return "Y"
@@ -131,4 +131,4 @@ def _unknown(written: str) -> str:
     if re.fullmatch(r"\w+", written.strip()):
         return written.strip()
     unstyled = re.sub(rf"{_STYLE}(?![A-Za-z])", " ", written)
-    return "_".join(re.findall(r"[A-Za-z0-9]+", unstyled))
+    return "_".join(re.findall(r"[A-Za-z0-9]+", unstyled)) or written.strip()

@@ -52,7 +52,7 @@ _NOT_CAUSAL = re.compile(
     re.IGNORECASE,
 )
 _CAUSAL = re.compile(
-    r"\bcausal(?:ly)?\b(?![ \t]*=[ \t]*False)|\bmasked[ \t]+(?:multi-?head(?:ed)?[ \t]+)?"
+    r"(?<![a-z])causal(?:ly)?\b(?![ \t]*=[ \t]*False)|\bmasked[ \t]+(?:multi-?head(?:ed)?[ \t]+)?"
     r"(?:self-?)?attention\b|\blook-?ahead[ \t]+mask|\bautoregressive[ \t]+mask"
     r"|\bmask(?:s|ing)?[ \t]+(?:out[ \t]+)?(?:all[ \t]+)?(?:the[ \t]+)?future\b",
     re.IGNORECASE,

@@ -10,6 +10,7 @@ from regard.graph.operations.elementwise import (
     Multiply,
     Negate,
     NormalCdf,
+    NormalDensity,
     Scale,
     Sigmoid,
     SoftCap,
@@ -19,18 +20,24 @@ from regard.graph.operations.elementwise import (
 )
 from regard.graph.operations.heads import GroupSum, Merge, PickHead, PutHead, Repeat, Split
 from regard.graph.operations.linear import MatMul, Mean, Outer, Place, Spread, Sum, Take
-from regard.graph.operations.masks import Causal, Mask, Padding, Prefix, Window
+from regard.graph.operations.masks import Attend, Causal, Mask, Padding, Prefix, Window
 from regard.graph.operations.positions import Alibi, Rotary, Sinusoidal
 from regard.graph.operations.softmax import AppendSink, Exp, Normalise
 
 OPERATIONS: dict[str, type[Operation]] = {
     operation.word: operation
     for operation in (
-        Add, Affine, Alibi, AppendSink, Causal, Divide, Exp, GroupSum, Mask, MatMul, Mean, Merge,
-        Multiply, Negate, NormalCdf, Normalise, Outer, Padding, PickHead, Place, Prefix, PutHead,
-        Repeat, Rotary, Scale, Sigmoid, Sinusoidal, SoftCap, Split, Spread, Sqrt, Subtract, Sum,
-        Take, Tanh, Window,
+        Add, Affine, Alibi, AppendSink, Attend, Causal, Divide, Exp, GroupSum, Mask,
+        MatMul, Mean, Merge, Multiply, Negate, NormalCdf, NormalDensity, Normalise, Outer,
+        Padding, PickHead, Place, Prefix, PutHead, Repeat, Rotary, Scale, Sigmoid,
+        Sinusoidal, SoftCap, Split, Spread, Sqrt, Subtract, Sum, Take, Tanh, Window,
     )
 }  # fmt: skip
 
-__all__ = ["OPERATIONS", *sorted(operation.__name__ for operation in OPERATIONS.values())]
+__all__ = [
+    "OPERATIONS", "Add", "Affine", "Alibi", "AppendSink", "Attend", "Causal", "Divide", "Exp",
+    "GroupSum", "Mask", "MatMul", "Mean", "Merge", "Multiply", "Negate", "NormalCdf",
+    "NormalDensity", "Normalise", "Outer", "Padding", "PickHead", "Place", "Prefix",
+    "PutHead", "Repeat", "Rotary", "Scale", "Sigmoid", "Sinusoidal", "SoftCap", "Split",
+    "Spread", "Sqrt", "Subtract", "Sum", "Take", "Tanh", "Window",
+]  # fmt: skip

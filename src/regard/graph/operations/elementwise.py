@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard._axes import LEADING, written
+from regard._axes import LEADING
 from regard._errors import ShapeError
 from regard.graph import notation
-from regard.graph.notation import Math, Number, Symbol
+from regard.graph.notation import Math, Number
 from regard.graph.operation import (
     Array,
     Axes,
     Axis,
     Cost,
+    Operand,
     Operation,
     Setting,
     Tensor,
+    check_shared,
+    core_of,
     entries,
     union,
 )
@@ -27,6 +31,7 @@ from regard.graph.polynomial import Polynomial
 
 if TYPE_CHECKING:
     from regard.graph.gradient import Tape
+    from regard.graph.program import Program
 
 
 def entry_at(place: tuple[int, ...], names: tuple[str, ...], operand: Tensor) -> Number:
@@ -36,14 +41,21 @@ def entry_at(place: tuple[int, ...], names: tuple[str, ...], operand: Tensor) ->
 
 
 class _Pairwise(Operation):
-    """Two operands, entry by entry."""
+    """Two operands, entry by entry; a smaller one is repeated along the axes that it lacks."""
+
+    arity = 2
 
     def axes(self, *operands: Axes) -> Axes:
         found: dict[str, Axis] = {}
         for axes in operands:
             for axis in axes:
-                if axis.name not in found or found[axis.name].size == Polynomial.of(1):
-                    found[axis.name] = axis
+                found.setdefault(axis.name, axis)
+        a, b = ({axis.name for axis in core_of(axes)} for axes in operands)
+        if not (a <= b or b <= a):
+            raise ShapeError(
+                f"{self.word}: operands over {', '.join(sorted(a))} and over "
+                f"{', '.join(sorted(b))} have no entries in common"
+            )
         return tuple(found[n] for n in union(*(tuple(a.name for a in axes) for axes in operands)))
 
     def _arrays(self, *operands: Tensor) -> list[Array]:
@@ -51,14 +63,7 @@ class _Pairwise(Operation):
         return [operand.aligned(names) for operand in operands]
 
     def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
-        (a_name, a), (b_name, b) = operands
-        for name in set(a.names) & set(b.names):
-            sizes = a.array.shape[a.place(name)], b.array.shape[b.place(name)]
-            if sizes[0] != sizes[1]:
-                raise ShapeError(
-                    f"{step}: {a_name} is {written(a.array.shape)} and {b_name} is "
-                    f"{written(b.array.shape)}; their {name} axes differ, {sizes[0]} ≠ {sizes[1]}"
-                )
+        check_shared(step, *operands)
 
     def _entries_at(self, place: tuple[int, ...], *operands: Tensor) -> list[Number]:
         names = union(*(operand.names for operand in operands))
@@ -82,6 +87,9 @@ class Add(_Pairwise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(additions=entries(self.axes(*operands)))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.joined("+", target, *operands))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return gradient, gradient
 
@@ -104,6 +112,9 @@ class Subtract(_Pairwise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(additions=entries(self.axes(*operands)))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.joined("-", target, *operands))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return gradient, tape.add(Negate(), gradient)
 
@@ -124,6 +135,9 @@ class Multiply(_Pairwise):
 
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(multiplications=entries(self.axes(*operands)))
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.joined(program.times, target, *operands))
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         a, b = tape.operands(step)
@@ -146,6 +160,9 @@ class Divide(_Pairwise):
 
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(divisions=entries(self.axes(*operands)))
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.joined(program.over, target, *operands))
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         """C = A / B: dA = dC / B and dB = −dA ⊙ C, because ∂C/∂B = −C / B."""
@@ -174,6 +191,9 @@ class Negate(_Entrywise):
 
     def formula(self, *operands: Math) -> Math:
         return notation.Negative(operands[0])
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, f"-{operands[0].text}")
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(Negate(), gradient),)
@@ -212,6 +232,17 @@ class Affine(_Entrywise):
             additions=count if Fraction(self.offset) else Polynomial(),
         )
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        factor, offset = Fraction(self.factor), Fraction(self.offset)
+        scaled = operands[0].text
+        if factor == -1 and offset:
+            program.set(target, f"{program.number(offset)} - {scaled}")
+            return
+        if factor != 1:
+            scaled = f"{program.factor(factor)} * {scaled}"
+        sign = "-" if offset < 0 else "+"
+        program.set(target, f"{scaled} {sign} {program.number(abs(offset))}" if offset else scaled)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(Affine(factor=self.factor), gradient),)
 
@@ -235,9 +266,11 @@ class Scale(_Entrywise):
         array = operands[0].array
         return np.asarray(array * measure if self.multiply else array / measure)
 
+    def with_sizes(self, sizes: Mapping[str, int]) -> Scale:
+        return replace(self, size=str(Polynomial.parse(self.size).evaluate(sizes)))
+
     def formula(self, *operands: Math) -> Math:
-        base, _, sub = self.size.partition("_")
-        size: Math = Symbol(base, sub) if self.size.isidentifier() else notation.Words(self.size)
+        size = Polynomial.parse(self.size).notation()
         measure = notation.Root(size) if self.root else size
         if self.multiply:
             return notation.product(operands[0], measure, sign="·")
@@ -246,6 +279,11 @@ class Scale(_Entrywise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         count = entries(operands[0])
         return Cost(multiplications=count) if self.multiply else Cost(divisions=count)
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        size = program.size(self.size)
+        measure = program.root(size) if self.root else program.enclosed(size)
+        program.set(target, f"{operands[0].text} {'*' if self.multiply else '/'} {measure}")
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(self, gradient),)
@@ -264,6 +302,9 @@ class Sqrt(_Entrywise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(functions=entries(operands[0]))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.function("sqrt", operands[0].text))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(Affine(factor="1/2"), tape.add(Divide(), gradient, step)),)
 
@@ -280,6 +321,9 @@ class Tanh(_Entrywise):
 
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(functions=entries(operands[0]))
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.function("tanh", operands[0].text))
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         slope = tape.add(Affine("-1", "1"), tape.add(Multiply(), step, step))
@@ -306,6 +350,11 @@ class SoftCap(_Entrywise):
         count = entries(operands[0])
         return Cost(divisions=count, functions=count, multiplications=count)
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        cap = program.factor(self.cap)
+        share = program.function("tanh", f"{operands[0].text} / {cap}")
+        program.set(target, f"{cap} * {share}")
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         share = tape.add(Affine(factor=str(1 / Fraction(self.cap))), step)
         slope = tape.add(Affine("-1", "1"), tape.add(Multiply(), share, share))
@@ -326,6 +375,10 @@ class Sigmoid(_Entrywise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         count = entries(operands[0])
         return Cost(exponentials=count, additions=count, divisions=count)
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        power = program.function("exp", f"-{operands[0].text}")
+        program.set(target, f"1 {program.over} (1 + {power})")
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         slope = tape.add(Multiply(), step, tape.add(Affine("-1", "1"), step))
@@ -351,6 +404,10 @@ class NormalCdf(_Entrywise):
         count = entries(operands[0])
         return Cost(divisions=count * 2, functions=count, additions=count)
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        share = program.function("erf", f"{operands[0].text} / {program.root('2')}")
+        program.set(target, f"0.5 * (1 + {share})", "the standard normal distribution function")
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         slope = tape.add(NormalDensity(), *tape.operands(step))
         return (tape.add(Multiply(), gradient, slope),)
@@ -373,6 +430,12 @@ class NormalDensity(_Entrywise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         count = entries(operands[0])
         return Cost(multiplications=count, divisions=count * 2, exponentials=count)
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        x = operands[0].text
+        power = program.function("exp", f"-{x} {program.times} {x} / 2")
+        measure = program.root(f"2 * {program.pi}")
+        program.set(target, f"{power} / {measure}", "the standard normal density")
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         slope = tape.add(Negate(), tape.add(Multiply(), step, *tape.operands(step)))

@@ -12,9 +12,22 @@ from regard._errors import ShapeError
 from regard._options import one_of
 from regard.graph import notation
 from regard.graph.notation import Math, Words
-from regard.graph.operation import Array, Axes, Axis, Cost, Operation, Setting, Tensor, entries
-from regard.graph.operations.linear import core_of
+from regard.graph.operation import (
+    Array,
+    Axes,
+    Axis,
+    Cost,
+    Operand,
+    Operation,
+    Setting,
+    Tensor,
+    core_of,
+    entries,
+    matrix_of,
+    named_axis,
+)
 from regard.graph.polynomial import Polynomial
+from regard.graph.program import Program, Regrouping, Span
 
 if TYPE_CHECKING:
     from regard.graph.gradient import Tape
@@ -30,11 +43,13 @@ LAYOUTS = {
 
 @dataclass(frozen=True)
 class Split(Operation):
-    """One wide matrix cut into heads."""
+    """One wide matrix cut into heads; its axes keep their names unless others are given."""
 
     word = "split"
     heads: str = "h"
     layout: str = "columns"
+    rows: str = ""
+    columns: str = ""
 
     def __post_init__(self) -> None:
         one_of("layout", self.layout, LAYOUTS)
@@ -42,21 +57,20 @@ class Split(Operation):
     def axes(self, *operands: Axes) -> Axes:
         (a,) = operands
         heads = Polynomial.of(self.heads)
-        rows, columns = core_of(a)
+        rows, columns = matrix_of(self.word, a)
         if self.layout == "rows":
             rows = rows._replace(size=rows.size.over(heads))
         else:
             columns = columns._replace(size=columns.size.over(heads))
         batch = tuple(axis for axis in a if axis.name == "batch")
+        rows = rows._replace(name=self.rows or rows.name)
+        columns = columns._replace(name=self.columns or columns.name)
         return (*batch, Axis("head", heads), rows, columns)
-
-    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
-        pass
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
-        heads = setting.sizes[self.heads]
-        *batch, rows, columns = a.array.shape
+        heads = Polynomial.of(self.heads).evaluate(setting.sizes)
+        rows, columns = a.array.shape[-2:]
         split = rows if self.layout == "rows" else columns
         if split % heads:
             what = "rows" if self.layout == "rows" else "columns"
@@ -69,9 +83,14 @@ class Split(Operation):
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words(f"split by {self.layout} into heads"))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        groups = _groups(self.layout, core_of(a.axes), target.axes[-3:])
+        program.set(target, program.regrouped(a, groups, target))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
-        rows, columns = core_of(tape.axes(a))
+        rows, columns = matrix_of(self.word, tape.axes(a))
         return (tape.add(Merge(self.heads, self.layout, rows.name, columns.name), gradient),)
 
 
@@ -114,8 +133,8 @@ class Merge(Operation):
 
     def axes(self, *operands: Axes) -> Axes:
         (a,) = operands
-        rows, columns = core_of(a)
-        heads = next(axis.size for axis in a if axis.name == "head")
+        rows, columns = matrix_of(self.word, a)
+        heads = named_axis(self.word, a, "head").size
         if self.layout == "rows":
             rows = rows._replace(size=rows.size * heads)
         else:
@@ -131,8 +150,16 @@ class Merge(Operation):
         how = along.get(self.layout, f"merged as {self.layout}")
         return notation.product(Words("all heads'"), operands[0], Words(how))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        groups = _groups(self.layout, target.axes[-2:], a.axes[-3:])
+        back = tuple((cut, whole) for whole, cut in groups)
+        program.set(target, program.regrouped(a, back, target))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
-        return (tape.add(Split(self.heads, self.layout), gradient),)
+        (a,) = tape.operands(step)
+        rows, columns = matrix_of(self.word, tape.axes(a))
+        return (tape.add(Split(self.heads, self.layout, rows.name, columns.name), gradient),)
 
 
 @dataclass(frozen=True)
@@ -143,20 +170,26 @@ class Repeat(Operation):
     heads: str = "h"
 
     def axes(self, *operands: Axes) -> Axes:
-        heads = Polynomial.of(self.heads)
-        return tuple(Axis("head", heads) if a.name == "head" else a for a in operands[0])
+        few = named_axis(self.word, operands[0], "head")
+        many = few._replace(size=Polynomial.of(self.heads))
+        return tuple(many if axis == few else axis for axis in operands[0])
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
         place = a.place("head")
-        return a.array.repeat(setting.sizes[self.heads] // a.array.shape[place], axis=place)
+        return a.array.repeat(Polynomial.of(self.heads).evaluate(setting.sizes) // a.array.shape[place], axis=place)
 
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words("shared by neighbouring heads"))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        times = target.axis("head").size.over(a.axis("head").size)
+        program.set(target, program.repeated(a, "head", program.size(times)))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
-        fewer = next(axis.size for axis in tape.axes(a) if axis.name == "head")
+        fewer = named_axis(self.word, tape.axes(a), "head").size
         return (tape.add(GroupSum(str(fewer), self.heads), gradient),)
 
 
@@ -169,12 +202,13 @@ class GroupSum(Operation):
     heads: str = "h"
 
     def axes(self, *operands: Axes) -> Axes:
-        fewer = Polynomial.of(self.fewer)
-        return tuple(Axis("head", fewer) if a.name == "head" else a for a in operands[0])
+        many = named_axis(self.word, operands[0], "head")
+        few = many._replace(size=Polynomial.of(self.fewer))
+        return tuple(few if axis == many else axis for axis in operands[0])
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
-        place, fewer = a.place("head"), setting.sizes[self.fewer]
+        place, fewer = a.place("head"), Polynomial.of(self.fewer).evaluate(setting.sizes)
         shape = a.array.shape
         grouped = a.array.reshape(
             *shape[:place], fewer, shape[place] // fewer, *shape[place + 1 :]
@@ -186,6 +220,12 @@ class GroupSum(Operation):
 
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(additions=entries(operands[0]) - entries(self.axes(*operands)))
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        each = a.size("head") // target.size("head")
+        parts = (program.part(a, "head", Span(first, None, each)) for first in range(each))
+        program.set(target, " + ".join(parts))
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(Repeat(self.heads), gradient),)
@@ -199,7 +239,8 @@ class PickHead(Operation):
     index: int = 0
 
     def axes(self, *operands: Axes) -> Axes:
-        return tuple(axis for axis in operands[0] if axis.name != "head")
+        head = named_axis(self.word, operands[0], "head")
+        return tuple(axis for axis in operands[0] if axis != head)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
@@ -208,9 +249,12 @@ class PickHead(Operation):
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words(f"of head {self.index + 1}"))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.part(operands[0], "head", self.index))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
-        heads = next(axis.size for axis in tape.axes(a) if axis.name == "head")
+        heads = named_axis(self.word, tape.axes(a), "head").size
         return (tape.add(PutHead(self.index, str(heads)), gradient),)
 
 
@@ -238,5 +282,22 @@ class PutHead(Operation):
         words = Words(f"as head {self.index + 1}, zeros for the others")
         return notation.product(operands[0], words)
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.zeros(target)
+        program.fill(target, "head", self.index, operands[0])
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(PickHead(self.index), gradient),)
+
+
+def _groups(layout: str, whole: Axes, cut: Axes) -> tuple[Regrouping, ...]:
+    """Which axes of the heads make up which axes of the wide matrix, in a layout."""
+    rows, columns = whole
+    head, few_rows, few_columns = cut
+    if layout == "columns":
+        return ((rows,), (few_rows,)), ((columns,), (head, few_columns))
+    if layout == "interleaved":
+        return ((rows,), (few_rows,)), ((columns,), (few_columns, head))
+    if layout == "rows":
+        return ((rows,), (head, few_rows)), ((columns,), (few_columns,))
+    return ((whole, cut),)

@@ -11,8 +11,23 @@ from regard._axes import LEADING, written
 from regard._errors import ShapeError
 from regard.graph import notation
 from regard.graph.notation import Math, Number, Transposed, Words
-from regard.graph.operation import Array, Axes, Axis, Cost, Operation, Setting, Tensor, entries
+from regard.graph.operation import (
+    Array,
+    Axes,
+    Axis,
+    Cost,
+    Operand,
+    Operation,
+    Setting,
+    Tensor,
+    check_shared,
+    core_of,
+    entries,
+    named_axis,
+)
+from regard.graph.operations.elementwise import Multiply, Scale
 from regard.graph.polynomial import Polynomial
+from regard.graph.program import Program, Span
 
 if TYPE_CHECKING:
     from regard.graph.gradient import Tape
@@ -21,10 +36,6 @@ if TYPE_CHECKING:
 def leading_of(*operands: tuple[str, ...]) -> tuple[str, ...]:
     """The leading axes that any of the operands has."""
     return tuple(name for name in LEADING if any(name in names for names in operands))
-
-
-def core_of(axes: Axes) -> Axes:
-    return tuple(axis for axis in axes if axis.name not in LEADING)
 
 
 def leading_axes(*operands: Axes) -> Axes:
@@ -41,6 +52,7 @@ class MatMul(Operation):
     """
 
     word = "matmul"
+    arity = 2
     rows: str = ""
     columns: str = ""
     transpose_a: bool = False
@@ -48,18 +60,26 @@ class MatMul(Operation):
 
     def _sides(self, a: Axes, b: Axes) -> tuple[Axes, Axes]:
         left, right = core_of(a), core_of(b)
+        for core in (left, right):
+            if len(core) not in (1, 2):
+                found = ", ".join(axis.name for axis in core) or "none"
+                raise ShapeError(
+                    f"{self.word}: matrices and vectors can be multiplied, but one operand's "
+                    f"axes are {found}"
+                )
         return (left[::-1] if self.transpose_a else left), (
             right[::-1] if self.transpose_b else right
         )
 
     def axes(self, *operands: Axes) -> Axes:
-        left, right = self._sides(*operands)
+        left, right = self._sides(*operands[:2])
         rows = tuple(Axis(self.rows or axis.name, axis.size) for axis in left[:-1])
         columns = tuple(Axis(self.columns or axis.name, axis.size) for axis in right[1:])
         return leading_axes(*operands) + rows + columns
 
     def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
-        (a_name, a), (b_name, b) = operands
+        (a_name, a), (b_name, b) = operands[:2]
+        check_shared(step, *operands[:2], among=LEADING)
         a_shape = self._core_shape(a, self.transpose_a)
         b_shape = self._core_shape(b, self.transpose_b)
         if a_shape[-1] != b_shape[0]:
@@ -79,8 +99,8 @@ class MatMul(Operation):
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         a, b = operands
         leading = leading_of(a.names, b.names)
-        left = _stack(a, leading, self.transpose_a)
-        right = _stack(b, leading, self.transpose_b)
+        left = stacked(a, leading, self.transpose_a)
+        right = stacked(b, leading, self.transpose_b)
         if len(a.core) == 1:
             left = left[..., None, :]
         if len(b.core) == 1:
@@ -111,26 +131,27 @@ class MatMul(Operation):
         inner, results = left[-1].size, entries(self.axes(*operands))
         return Cost(multiplications=results * inner, additions=results * (inner - 1))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        a, b = operands[:2]
+        program.product(target, a, b, self.transpose_a, self.transpose_b)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
-        a, b = tape.operands(step)
+        a, b = tape.operands(step)[:2]
         a_core, b_core = core_of(tape.axes(a)), core_of(tape.axes(b))
+        swap_a = self.transpose_a and len(a_core) == 2
+        swap_b = self.transpose_b and len(b_core) == 2
+        pairs = _in_order(gradient, b, swap_a), _in_order(a, gradient, swap_b)
+        if len(a_core) == len(b_core) == 1:
+            return tape.add(Multiply(), b, gradient), tape.add(Multiply(), a, gradient)
         if len(b_core) == 1:
-            to_a = self._outer(tape, gradient, b) if len(a_core) == 2 else None
+            to_a = tape.add(Outer(*_names(a_core)), *pairs[0])
         else:
-            to_a = tape.add(self._product_for_a(a_core), *self._order(gradient, b, self.transpose_a))
+            to_a = tape.add(self._product_for_a(a_core), *pairs[0])
         if len(a_core) == 1:
-            to_b = tape.add(Outer(), a, gradient)
+            to_b = tape.add(Outer(*_names(b_core)), *pairs[1])
         else:
-            to_b = tape.add(self._product_for_b(b_core), *self._order(a, gradient, self.transpose_b))
+            to_b = tape.add(self._product_for_b(b_core), *pairs[1])
         return to_a, to_b
-
-    @staticmethod
-    def _outer(tape: Tape, gradient: str, vector: str) -> str:
-        return tape.add(Outer(), gradient, vector)
-
-    @staticmethod
-    def _order(first: str, second: str, swap: bool) -> tuple[str, str]:
-        return (second, first) if swap else (first, second)
 
     def _product_for_a(self, core: Axes) -> MatMul:
         """C = A B: dA = dC Bᵀ, and dAᵀ = B dCᵀ when A entered transposed."""
@@ -144,14 +165,30 @@ class MatMul(Operation):
     def _product_for_b(self, core: Axes) -> MatMul:
         """C = A B: dB = Aᵀ dC, and dBᵀ = dCᵀ A when B entered transposed."""
         rows, columns = core[0].name, core[-1].name if len(core) > 1 else ""
-        if self.transpose_b:
+        if self.transpose_b and len(core) == 2:
             return MatMul(rows, columns, True, self.transpose_a)
         return MatMul(rows, columns, not self.transpose_a, False)
 
 
-def _stack(operand: Tensor, leading: tuple[str, ...], transpose: bool) -> Array:
+def stacked(operand: Tensor, leading: tuple[str, ...], transpose: bool) -> Array:
     array = operand.aligned(leading + operand.core)
-    return np.swapaxes(array, -1, -2) if transpose else array
+    return np.swapaxes(array, -1, -2) if transpose and len(operand.core) == 2 else array
+
+
+def _in_order(first: str, second: str, swap: bool) -> tuple[str, str]:
+    return (second, first) if swap else (first, second)
+
+
+def _names(core: Axes) -> tuple[str, str]:
+    return core[0].name, core[1].name
+
+
+def _vector(word: str, axes: Axes) -> Axis:
+    core = core_of(axes)
+    if len(core) != 1:
+        found = ", ".join(axis.name for axis in core) or "none"
+        raise ShapeError(f"{word}: a vector is wanted, but its axes are {found}")
+    return core[0]
 
 
 @dataclass(frozen=True)
@@ -159,10 +196,15 @@ class Outer(Operation):
     """Every entry of one vector times every entry of another."""
 
     word = "outer"
+    arity = 2
+    rows: str = ""
+    columns: str = ""
 
     def axes(self, *operands: Axes) -> Axes:
         a, b = operands
-        return leading_axes(a, b) + core_of(a) + core_of(b)
+        row, column = (_vector(self.word, axes) for axes in (a, b))
+        row = row._replace(name=self.rows or row.name)
+        return (*leading_axes(a, b), row, column._replace(name=self.columns or column.name))
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         a, b = operands
@@ -181,6 +223,14 @@ class Outer(Operation):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(multiplications=entries(self.axes(*operands)))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        *_, row, column = target.axes
+        a, b = (
+            operand._replace(axes=(*leading_axes(operand.axes), axis))
+            for operand, axis in zip(operands, (row, column), strict=True)
+        )
+        program.set(target, program.joined(program.times, target, a, b))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         a, b = tape.operands(step)
         return tape.add(MatMul(), gradient, b), tape.add(MatMul(transpose_a=True), gradient, a)
@@ -194,7 +244,8 @@ class Sum(Operation):
     over: tuple[str, ...] = ("key",)
 
     def axes(self, *operands: Axes) -> Axes:
-        return tuple(axis for axis in operands[0] if axis.name not in self.over)
+        gone = [named_axis(self.word, operands[0], name) for name in self.over]
+        return tuple(axis for axis in operands[0] if axis not in gone)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
@@ -218,6 +269,9 @@ class Sum(Operation):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         (a,) = operands
         return Cost(additions=entries(self.axes(a)) * (self._summed(a) - 1))
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.reduced("sum", operands[0], self.over, keep=False))
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
@@ -250,9 +304,10 @@ class Mean(Sum):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return super().cost(convention, *operands) + Cost(divisions=entries(self.axes(*operands)))
 
-    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
-        from regard.graph.operations.elementwise import Scale
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.reduced("mean", operands[0], self.over, keep=False))
 
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
         share = tape.add(Scale(size=str(self._summed(tape.axes(a))), root=False), gradient)
         return (tape.add(Spread(), share, a),)
@@ -263,6 +318,7 @@ class Spread(Operation):
     """The first operand repeated along the axes that only the second one has."""
 
     word = "spread"
+    arity = 2
 
     def axes(self, *operands: Axes) -> Axes:
         return operands[1]
@@ -273,6 +329,9 @@ class Spread(Operation):
 
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words("repeated"), sign="")
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.spread(*operands))
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         a, like = tape.operands(step)
@@ -295,10 +354,9 @@ class Take(Operation):
         return Polynomial.parse(self.stop) - Polynomial.parse(self.start)
 
     def axes(self, *operands: Axes) -> Axes:
-        return tuple(
-            axis._replace(size=self._size) if axis.name == self.axis else axis
-            for axis in operands[0]
-        )
+        whole = named_axis(self.word, operands[0], self.axis)
+        part = whole._replace(size=self._size)
+        return tuple(part if axis == whole else axis for axis in operands[0])
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
@@ -312,9 +370,12 @@ class Take(Operation):
         words = Words(f"for {self.axis} {first} to {self.stop}")
         return notation.product(operands[0], words)
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        program.set(target, program.part(operands[0], self.axis, Span(self.start, self.stop)))
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
-        size = next(axis.size for axis in tape.axes(a) if axis.name == self.axis)
+        size = named_axis(self.word, tape.axes(a), self.axis).size
         return (tape.add(Place(self.axis, self.start, str(size)), gradient),)
 
 
@@ -328,10 +389,9 @@ class Place(Operation):
     size: str = "n_k"
 
     def axes(self, *operands: Axes) -> Axes:
-        size = Polynomial.parse(self.size)
-        return tuple(
-            axis._replace(size=size) if axis.name == self.axis else axis for axis in operands[0]
-        )
+        part = named_axis(self.word, operands[0], self.axis)
+        whole = part._replace(size=Polynomial.parse(self.size))
+        return tuple(whole if axis == part else axis for axis in operands[0])
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
@@ -348,8 +408,14 @@ class Place(Operation):
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words(f"with zeros for the other {self.axis}s"))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        stop = Polynomial.parse(self.start) + a.axis(self.axis).size
+        program.zeros(target)
+        program.fill(target, self.axis, Span(self.start, stop), a)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         (a,) = tape.operands(step)
-        length = next(axis.size for axis in tape.axes(a) if axis.name == self.axis)
+        length = named_axis(self.word, tape.axes(a), self.axis).size
         stop = str(Polynomial.parse(self.start) + length)
         return (tape.add(Take(self.axis, self.start, stop), gradient),)

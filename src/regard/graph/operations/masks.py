@@ -8,18 +8,36 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard._axes import LEADING
+from regard._errors import NumberError
 from regard.graph import notation
 from regard.graph.notation import Math, Words
-from regard.graph.operation import Array, Axes, Axis, Cost, Operation, Setting, Tensor, entries
+from regard.graph.operation import (
+    Array,
+    Axes,
+    Axis,
+    Cost,
+    Operand,
+    Operation,
+    Setting,
+    Tensor,
+    check_shared,
+    core_of,
+    entries,
+    matrix_of,
+    named_axis,
+)
 from regard.graph.operations.elementwise import _Pairwise
+from regard.graph.operations.linear import MatMul, leading_of, stacked
 from regard.graph.polynomial import Polynomial
 
 if TYPE_CHECKING:
     from regard.graph.gradient import Tape
+    from regard.graph.program import Program
 
 
 @dataclass(frozen=True)
@@ -45,13 +63,105 @@ class Mask(_Pairwise):
     def cost(self, convention: str, *operands: Axes) -> Cost:
         return Cost(additions=entries(self.axes(*operands)))
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        scores, mask = (operand.tensor.aligned(target.names) for operand in operands)
+        plain = program.joined("+", target, *operands)
+        with np.errstate(invalid="ignore"):
+            is_plain = np.array_equal(scores + mask, target.array, equal_nan=True)
+        if is_plain:
+            program.set(target, plain)
+            return
+        program.comment("what is masked stays out, even where a score is not a number")
+        bars = (
+            f"({program.aligned(operand, target.names)} == {program.minus_infinity})"
+            for operand in operands
+        )
+        program.choose(target, " | ".join(bars), program.minus_infinity, plain)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return gradient, gradient
+
+
+@dataclass(frozen=True)
+class Attend(MatMul):
+    """A product of weights and values, without the terms whose score (third operand) is −∞.
+
+    Their weights are 0, but 0 times a masked value that is no number would be no number either.
+    """
+
+    word = "attend"
+    arity = 3
+
+    def axes(self, *operands: Axes) -> Axes:
+        weights, values, scores = operands
+        for axis in scores:
+            named_axis(self.word, weights, axis.name)
+        matrix_of(self.word, weights)
+        matrix_of(self.word, values)
+        return super().axes(weights, values)
+
+    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
+        weights, _, scores = operands
+        check_shared(step, weights, scores)
+        super().check(step, *operands)
+
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        weights, values, scores = operands
+        if values.array.dtype.kind != "f" or np.isfinite(values.array).all():
+            return super().forward(setting, weights, values)
+        leading = leading_of(weights.names, values.names)
+        hidden = setting.numbers.is_masked(scores.aligned(weights.names))
+        bars = stacked(weights._replace(array=hidden), leading, self.transpose_a)
+        left = stacked(weights, leading, self.transpose_a)
+        right = stacked(values, leading, self.transpose_b)
+        terms = left[..., :, :, None] * right[..., None, :, :]
+        return np.asarray(np.where(bars[..., None], 0.0, terms).sum(axis=-2))
+
+    def formula(self, *operands: Math) -> Math:
+        return super().formula(*operands[:2])
+
+    def entry(self, place: tuple[int, ...], *operands: Tensor) -> Math:
+        return super().entry(place, *operands[:2])
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        weights, values, scores = operands
+        if np.isfinite(values.array).all():
+            super().code(program, target, weights, values)
+            return
+        *leading, row, column = target.axes
+        inner = Axis("inner", core_of(values.axes)[-1 if self.transpose_b else 0].size)
+        left = _renamed(weights.names, (inner, row) if self.transpose_a else (row, inner))
+        right = _renamed(values.names, (column, inner) if self.transpose_b else (inner, column))
+        terms = Operand("terms", (*leading, row, inner, column))
+        factors = (
+            operand._replace(axes=tuple(new.get(axis.name, axis) for axis in operand.axes))
+            for operand, new in ((weights, left), (values, right), (scores, left))
+        )
+        program.comment("no terms of what is masked: 0 times what is no number would be no number")
+        a, b, c = (program.aligned(factor, terms.names) for factor in factors)
+        barred = f"{c} == {program.minus_infinity}"
+        program.choose(terms, barred, "0.0", f"{a} {program.times} {b}")
+        program.set(target, program.reduced("sum", terms, ("inner",), keep=False))
+
+    def cost(self, convention: str, *operands: Axes) -> Cost:
+        return super().cost(convention, *operands[:2])
+
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        return (*super().adjoint(tape, step, gradient), None)
+
+
+def shifted(index: str, offset: str) -> str:
+    """An index plus an offset, in words: i + n_k − n_q, i − 2."""
+    text = str(Polynomial.parse(offset)).replace("-", "−")
+    if text == "0":
+        return index
+    return f"{index} − {text[1:]}" if text.startswith("−") else f"{index} + {text}"
 
 
 class _Structural(Operation):
     """A mask that follows from positions alone."""
 
+    arity = 0
     rows: str
     columns: str
     offset: str
@@ -74,7 +184,7 @@ class _Structural(Operation):
         """Which key positions a query position may attend to."""
 
     def _query(self) -> str:
-        return "i" if self.offset == "0" else f"i + {self.offset}"
+        return shifted("i", self.offset)
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return tuple(None for _ in tape.operands(step))
@@ -94,6 +204,10 @@ class Causal(_Structural):
 
     def formula(self, *operands: Math) -> Math:
         return Words(f"0 where j ≤ {self._query()}, −∞ elsewhere")
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        diagonal = Polynomial.parse(self.offset) + 1
+        program.set(target, program.barred_after(self.rows, self.columns, diagonal))
 
 
 @dataclass(frozen=True)
@@ -118,12 +232,22 @@ class Window(_Structural):
         high = f" ≤ {query} + {self.right}" if self.right >= 0 else ""
         return Words(f"0 where {low}j{high}, −∞ elsewhere")
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        i, j = places_coded(program, target, self.rows, self.columns, self.offset)
+        behind = [f"({j} >= {i} - {self.left})"] if self.left >= 0 else []
+        ahead = [f"({j} <= {i} + {self.right})"] if self.right >= 0 else []
+        if behind or ahead:
+            program.permit(target, " & ".join(behind + ahead))
+        else:
+            program.zeros(target)
+
 
 @dataclass(frozen=True)
 class Prefix(_Structural):
     """Causal, but the first tokens (as many as the operand says) see each other."""
 
     word = "prefix"
+    arity = 1
     rows: str = "n_q"
     columns: str = "n_k"
     offset: str = "0"
@@ -132,13 +256,19 @@ class Prefix(_Structural):
         return (*operands[0], *super().axes())
 
     def _allowed(self, query: Array, key: Array, *operands: Tensor) -> Array:
-        length = _counts(operands[0])[..., None, None]
+        length = _counts(self.word, operands[0], key.size)[..., None, None]
         return np.asarray((key <= query) | ((query < length) & (key < length)))
 
     def formula(self, *operands: Math) -> Math:
         query = self._query()
         both = notation.product(Words(f"0 where j ≤ {query} or both {query}, j ≤"), operands[0])
         return notation.product(both, Words(", −∞ elsewhere"))
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        i, j = places_coded(program, target, self.rows, self.columns, self.offset)
+        length = program.aligned(operands[0], target.names)
+        inside = program.let("inside", f"({i} < {length}) & ({j} < {length})")
+        program.permit(target, f"({j} <= {i}) | {inside.text}")
 
 
 @dataclass(frozen=True)
@@ -147,24 +277,58 @@ class Padding(Operation):
 
     word = "padding"
     columns: str = "n_k"
-    axis: str = "key"
 
     def axes(self, *operands: Axes) -> Axes:
-        return (*operands[0], Axis(self.axis, Polynomial.parse(self.columns)))
+        return (*operands[0], Axis("key", Polynomial.parse(self.columns)))
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         columns = Polynomial.parse(self.columns).evaluate(setting.sizes)
-        return setting.numbers.permissions(np.arange(columns) < _counts(operands[0])[..., None])
+        length = _counts(self.word, operands[0], columns)[..., None]
+        return setting.numbers.permissions(np.arange(columns) < length)
 
     def formula(self, *operands: Math) -> Math:
         words = Words("0 where j ≤"), operands[0], Words(", −∞ elsewhere")
         return notation.product(*words)
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        j = program.let("j", program.counted(self.columns), target.axes[-1])
+        length = program.aligned(operands[0], target.names)
+        program.permit(target, f"{program.aligned(j, target.names)} < {length}")
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (None,)
 
 
-def _counts(operand: Tensor) -> Array:
+def _counts(word: str, operand: Tensor, most: int) -> Array:
     """Lengths as plain integers, whatever numbers the run is made in."""
-    return np.frompyfunc(int, 1, 1)(operand.array).astype(np.int64)
 
+    def whole(entry: Any) -> int:
+        try:
+            number = int(float(entry))  # a ball has no int of its own
+            if number == entry and 0 <= number <= most:
+                return number
+        except (TypeError, ValueError, OverflowError):  # NaN, ∞, an inexact ball
+            pass
+        raise NumberError(
+            f"{word}: a length is a whole number from 0 to {most} (the keys there are), "
+            f"but {entry} was passed"
+        )
+
+    return np.asarray(np.frompyfunc(whole, 1, 1)(operand.array), dtype=np.int64)
+
+
+def places_coded(
+    program: Program, target: Operand, rows: str, columns: str, offset: str
+) -> tuple[str, str]:
+    """Helper variables: where the queries and the keys stand, as a column and as a row."""
+    query, key = target.axes[-2:]
+    i, j = (
+        program.aligned(Operand(program.counted(size), (axis,)), (query.name, key.name))
+        for size, axis in ((rows, query), (columns, key))
+    )
+    return program.let("i", i + program.shift(offset)).text, program.let("j", j).text
+
+
+def _renamed(names: tuple[str, ...], core: tuple[Axis, Axis]) -> dict[str, Axis]:
+    """Other axes for the two that are neither batch nor head."""
+    return dict(zip((name for name in names if name not in LEADING), core, strict=True))

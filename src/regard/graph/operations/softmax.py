@@ -9,11 +9,23 @@ import numpy as np
 
 from regard.graph import notation
 from regard.graph.notation import Math, Number, Words
-from regard.graph.operation import Array, Axes, Cost, Setting, Tensor, entries, union
-from regard.graph.operations.elementwise import Divide, Multiply, _Entrywise
+from regard.graph.operation import (
+    Array,
+    Axes,
+    Cost,
+    Operand,
+    Operation,
+    Setting,
+    Tensor,
+    check_shared,
+    entries,
+    named_axis,
+    union,
+)
+from regard.graph.operations.elementwise import Divide, Multiply, Negate, _Entrywise
 from regard.graph.operations.linear import Sum, Take, leading_axes
-from regard.graph.operation import Operation
 from regard.graph.polynomial import Polynomial
+from regard.graph.program import Program, Span
 
 if TYPE_CHECKING:
     from regard.graph.gradient import Tape
@@ -21,6 +33,8 @@ if TYPE_CHECKING:
 
 # e^500 times any number of keys is far from float64's largest number, e^−100 from its smallest.
 LOWEST_UNSHIFTED, HIGHEST_UNSHIFTED = -100, 500
+
+_NOTHING_TO_ATTEND = "whoever may attend to nothing gets weights 0, not 0 / 0"
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,11 @@ class Exp(_Entrywise):
     word = "exp"
     over: tuple[str, ...] = ("key",)
     shift: bool = True
+
+    def axes(self, *operands: Axes) -> Axes:
+        for name in self.over:
+            named_axis(self.word, operands[0], name)
+        return operands[0]
 
     def as_run(self, setting: Setting, *operands: Tensor) -> Exp:
         largest = self._largest(*operands) if self.shift and setting.numbers.shifts else 0
@@ -84,6 +103,17 @@ class Exp(_Entrywise):
             cost += Cost(comparisons=count - groups, additions=count)
         return cost
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        if not self.shift:
+            program.set(target, program.function("exp", a.text))
+            return
+        largest = program.reduced("max", a, self.over, keep=True)
+        if np.any(_all_masked(a, self.over)):
+            largest = program.at_least(largest, "-1e308")  # −∞ − (−∞) would not be a number
+        comment = "minus the largest: nothing overflows, and the weights stay the same"
+        program.set(target, program.function("exp", f"{a.text} - {largest}"), comment)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (tape.add(Multiply(), gradient, step),)
 
@@ -108,12 +138,37 @@ class Normalise(Divide):
             return "A query that may attend to no key at all gets weights 0 and output 0."
         return ""
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        exponentials, sums = operands
+        if not np.any(sums.array == 0):
+            super().code(program, target, *operands)
+            return
+        program.comment(_NOTHING_TO_ATTEND)
+        divisors = program.let("divisors", f"{sums.text} + ({sums.text} == 0)", *sums.axes)
+        quotient = program.joined(program.over, target, exponentials, divisors)
+        above, below = (operand.tensor.aligned(target.names) for operand in operands)
+        if np.any(np.where(below == 0, above, 0)):
+            empty = f"{program.aligned(sums, target.names)} == 0"
+            program.choose(target, empty, "0.0", quotient)
+        else:
+            program.set(target, quotient)
+
+    def whole_code(
+        self, program: Program, target: Operand, scores: Operand, axis: str, call: str
+    ) -> None:
+        """Exponentials, sums and quotients as the one `call` that the language has for them."""
+        if not np.any(_all_masked(scores, (axis,))):
+            program.set(target, call)
+            return
+        program.comment(_NOTHING_TO_ATTEND)
+        barred = scores._replace(text=f"({scores.text} == {program.minus_infinity})")
+        empty = program.let("empty", program.reduced("all", barred, (axis,), keep=True))
+        program.choose(target, empty.text, "0.0", call)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         _, sums = tape.operands(step)
         to_exponentials = tape.add(Normalise(), gradient, sums)
         weighted = tape.add(Multiply(), to_exponentials, step)
-        from regard.graph.operations.elementwise import Negate
-
         return to_exponentials, tape.add(Negate(), weighted)
 
 
@@ -122,33 +177,49 @@ class AppendSink(Operation):
     """The scores with one more column: a key without a value, whose score is learned."""
 
     word = "append-sink"
+    arity = 2
     axis: str = "key"
 
     def axes(self, *operands: Axes) -> Axes:
         scores, sinks = operands
         sizes = {axis.name: axis for axis in (*leading_axes(scores, sinks), *scores)}
         names = union(tuple(a.name for a in scores), tuple(a.name for a in sinks))
-        grown = sizes[self.axis]._replace(size=sizes[self.axis].size + 1)
-        return tuple(grown if name == self.axis else sizes[name] for name in names)
+        key = named_axis(self.word, scores, self.axis)
+        sizes[self.axis] = key._replace(size=key.size + 1)
+        return tuple(sizes[name] for name in names)
+
+    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
+        check_shared(step, *operands)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         scores, sinks = operands
         names = union(scores.names, sinks.names)
-        array = scores.aligned(names)
-        column = sinks.aligned(names)
+        array, column = scores.aligned(names), sinks.aligned(names)
         place = names.index(self.axis)
-        shape = list(np.broadcast_shapes(array.shape, column.shape))
-        shape[place] = 1
-        wide = [max(s, t) for s, t in zip(array.shape, shape, strict=True)]
-        parts = [np.broadcast_to(array, wide), np.broadcast_to(column, shape)]
+        wide = list(np.broadcast_shapes(array.shape, column.shape))
+        tall = [*wide[:place], 1, *wide[place + 1 :]]
+        parts = [np.broadcast_to(array, wide), np.broadcast_to(column, tall)]
         return np.concatenate(parts, axis=place)
 
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words("with one more column"), operands[1])
 
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        scores, sinks = operands
+        size = scores.axis(self.axis).size
+        program.zeros(target)
+        program.fill(target, self.axis, Span(0, size), scores)
+        program.fill(target, self.axis, Span(size), sinks)
+
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         scores, _ = tape.operands(step)
-        size = next(axis.size for axis in tape.axes(scores) if axis.name == self.axis)
+        size = named_axis(self.word, tape.axes(scores), self.axis).size
         to_scores = tape.add(Take(self.axis, "0", str(size)), gradient)
         column = tape.add(Take(self.axis, str(size), str(size + Polynomial.of(1))), gradient)
         return to_scores, tape.add(Sum((self.axis,)), column)
+
+
+def _all_masked(scores: Operand, over: tuple[str, ...]) -> Array:
+    """Which groups have no entry but −∞."""
+    places = tuple(scores.names.index(name) for name in over)
+    return np.asarray(np.isneginf(scores.array).all(axis=places))

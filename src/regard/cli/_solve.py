@@ -1,0 +1,94 @@
+"""Solve an exercise of the library, an exercise file, or a pasted assignment."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from regard._errors import OptionError
+from regard.cli._output import CODE, FORMATS, add_output_arguments, deliver
+from regard.exercises import library_names, load_exercise
+from regard.exercises._draft import Said, to_toml
+from regard.exercises._library import parse_exercise
+from regard.exercises._solution import Solution
+from regard.graph.numbers import NUMBERS
+from regard.show._format import STYLES
+from regard.show.layout import LEVELS
+
+EPILOG = """examples:
+  regard solve unscaled-self-attention
+  regard solve unscaled-self-attention --only weights --numbers certified --digits 30
+  regard solve assignment.md --scale sqrt --heads 3
+  regard solve assignment.md --draft > my-exercise.toml
+  regard solve my-exercise.toml --level entries --output solution.html
+  cat assignment.md | regard solve -
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", nargs="?", help="a name from --list, a .toml file, an assignment, or - for stdin"
+    )
+    parser.add_argument("--list", action="store_true", help="the exercises that come with regard")
+    parser.add_argument("--level", choices=LEVELS, default="steps", help="how much to show")
+    parser.add_argument("--only", metavar="STEP,…", help="only these of the things asked")
+    parser.add_argument("--numbers", choices=NUMBERS, default="float64", help="the kind of numbers")
+    parser.add_argument("--style", choices=STYLES, help="how numbers are written")
+    parser.add_argument("--digits", type=int, help="digits of each number")
+    parser.add_argument("--new-pages", action="store_true", help="LaTeX: a page for each answer")
+    parser.add_argument("--draft", action="store_true", help="print the exercise file, not solve it")
+    said = parser.add_argument_group("what an assignment's text does not say")
+    said.add_argument("--scale", help='"sqrt" (divide by √d_k) or a number (1 for none)')
+    said.add_argument("--heads", type=int, help="how many heads")
+    said.add_argument("--causal", help='"top-left" or "bottom-right"')
+    add_output_arguments(parser, FORMATS | CODE)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        _print_list()
+        return 0
+    if not arguments.source:
+        raise OptionError("solve: name an exercise or a file; `regard solve --list` shows the library")
+    solution = _solution(arguments)
+    if arguments.draft:
+        sys.stdout.write(to_toml(solution.exercise))
+        return 0
+    deliver(solution, arguments, _how(arguments), FORMATS | CODE)
+    return 0
+
+
+def _print_list() -> None:
+    for name in library_names():
+        exercise = load_exercise(name)
+        print(f"{name:32} {exercise.title} ({exercise.source})")
+
+
+def _solution(arguments: argparse.Namespace) -> Solution:
+    said = Said(_number_or_word(arguments.scale), arguments.heads, arguments.causal)
+    if arguments.source == "-":
+        exercise = parse_exercise(sys.stdin.read(), "standard input", said)
+    else:
+        exercise = load_exercise(arguments.source, said)
+    digits = max(15, arguments.digits or 15)
+    return Solution(arguments.source, exercise, {"numbers": arguments.numbers, "digits": digits})
+
+
+def _number_or_word(text: str | None) -> Any:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
+
+
+def _how(arguments: argparse.Namespace) -> dict[str, Any]:
+    how: dict[str, Any] = {"level": arguments.level}
+    if arguments.only:
+        how["only"] = tuple(arguments.only.split(","))
+    for name in ("style", "digits"):
+        if getattr(arguments, name) is not None:
+            how[name] = getattr(arguments, name)
+    if arguments.new_pages:
+        how["new_page_per_answer"] = True
+    return how

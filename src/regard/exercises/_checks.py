@@ -1,0 +1,303 @@
+"""Whether the words of an exercise make sense: its computations, names, steps and expressions.
+
+All of it is checked when an exercise is read, so that no solution fails half-way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from regard._errors import ExerciseError, NumberError, OptionError, RegardError, did_you_mean
+from regard._options import one_of, positive_integer
+from regard.exercises._compute import constant, graph_of
+from regard.exercises._evidence import AGREEMENTS, COUNTS, FACTS
+from regard.exercises._exercise import (
+    MAIN,
+    Agree,
+    Asked,
+    Choice,
+    Compare,
+    Design,
+    Exercise,
+    Explain,
+    Formula,
+    LinearDraw,
+    Mask,
+    Permute,
+    Program,
+    Question,
+    Shape,
+    Steps,
+    Table,
+    Variant,
+)
+from regard.exercises._expressions import FUNCTIONS, parse, written
+from regard.exercises._lines import Source
+from regard.graph.cost import CONVENTIONS
+from regard.graph.graph import Graph
+from regard.graph.numbers import NUMBERS, read_given
+
+NAME = re.compile(r"[^\W\d]\w*")
+Place = tuple[str | int, ...]
+
+
+def check(exercise: Exercise, source: Source) -> None:
+    """Raise an ExerciseError that names the line of the first thing that makes no sense."""
+    checker = Checker(exercise, source)
+    for name, variant in exercise.variants.items():
+        checker.check_variant(name, variant)
+    checker.check_names()
+    if exercise.numpy_precision is not None and exercise.numpy_precision < 1:
+        raise source.fail("`numpy_precision` must be at least 1", "numpy_precision")
+    checker.check_prose(exercise.text, MAIN, "text")
+    for remark in exercise.remarks:
+        checker.check_prose(remark, MAIN, "remarks")
+    for place, asked in enumerate(exercise.asked):
+        checker.check_asked(asked, "asked", place)
+
+
+class Checker:
+    """An exercise with the graph of each of its variants."""
+
+    def __init__(self, exercise: Exercise, source: Source) -> None:
+        self.exercise = exercise
+        self.source = source
+        self.graphs: dict[str, Graph] = {}
+
+    @contextmanager
+    def blaming(self, *path: str | int) -> Iterator[None]:
+        """Every error inside names the line of this word."""
+        try:
+            yield
+        except ExerciseError:
+            raise
+        except RegardError as error:
+            raise self.source.fail(str(error), *path) from error
+
+    # ---- computations
+
+    def check_variant(self, name: str, variant: Variant) -> None:
+        path: Place = () if name == MAIN else ("variants", name)
+        before: dict[str, Any] = {}
+        for word, value in variant.constants.items():
+            with self.blaming(*path, "constants", word):
+                _check_name(word)
+                before[word] = constant(_numbers(word, value), before)
+        for word, value in variant.givens.items():
+            with self.blaming(*path, "givens", word):
+                read_given(word, 0.0 if isinstance(value, str) else value)
+        for place, draw in enumerate(variant.draws.tensors if variant.draws else ()):
+            with self.blaming(*path, "draws", "tensors", place, "shape"):
+                _check_shape(draw.shape, 2 if isinstance(draw, LinearDraw) else None)
+        try:
+            self.graphs[name] = graph_of(variant)
+        except RegardError as error:
+            raise self.source.fail(str(error), *path, *_blamed(variant, str(error))) from error
+
+    def check_names(self) -> None:
+        """Aliases are names of their own, for steps or givens that some variant has."""
+        known = {name for graph in self.graphs.values() for name in graph.names}
+        taken = set(known) | {n for v in self.exercise.variants.values() for n in v.constants}
+        for real, alias in self.exercise.names.items():
+            with self.blaming("names", real):
+                if real not in known:
+                    raise OptionError(f"no step or given {real!r}: {did_you_mean(real, known)}")
+                _check_name(alias)
+                if alias in taken and alias != real:
+                    raise OptionError(f"{alias!r} is already the name of something else")
+                taken.add(alias)
+
+    # ---- what is asked
+
+    def check_asked(self, asked: Asked, *path: str | int) -> None:
+        self._variant(asked.variant, *path, "variant")
+        if asked.points < 0 or asked.points != asked.points:
+            raise self.source.fail("`points` must be at least 0", *path, "points")
+        with self.blaming(*path, asked.question.word):
+            CHECKS[type(asked.question)](self, asked.question, asked.variant, path)
+        for word in ("text", "answer", "remark"):
+            self.check_prose(getattr(asked, word), asked.variant, *path, word)
+        if asked.table:
+            self._table(asked.table, asked.variant, *path, "table")
+
+    def _variant(self, name: str, *path: str | int) -> None:
+        if name not in self.graphs:
+            raise self.source.fail(f"no variant {name!r}: {did_you_mean(name, self.graphs)}", *path)
+
+    def known(self, variant: str) -> set[str]:
+        """Every name that an expression may use."""
+        graph = self.graphs[variant]
+        aliases = {alias for real, alias in self.exercise.names.items() if real in graph}
+        constants = self.exercise.variants[variant].constants
+        return {*constants, *graph.names, *graph.sizes, *aliases}
+
+    def steps(self, variant: str, names: Iterable[str]) -> list[str]:
+        """The real names of computed steps, which may be called by their aliases."""
+        graph = self.graphs[variant]
+        real = {alias: name for name, alias in self.exercise.names.items()}
+        known = [step.name for step in graph.steps]
+        for name in names:
+            if real.get(name, name) not in known:
+                wanted = [*known, *(a for a, n in real.items() if n in known)]
+                given = " (it is given, not computed)" if real.get(name, name) in graph else ""
+                raise OptionError(f"no step {name!r}{given}: {did_you_mean(name, wanted)}")
+        return [real.get(name, name) for name in names]
+
+    def _table(self, table: Table, variant: str, *path: str | int) -> None:
+        constants = self.exercise.variants[variant].constants
+        numbers = [name for name, value in constants.items() if not isinstance(value, (str, list))]
+        if table.vary not in numbers:
+            message = f"no constant {table.vary!r} to vary: {did_you_mean(table.vary, numbers)}"
+            raise self.source.fail(message, *path, "vary")
+        for place, column in enumerate(table.columns):
+            here = (*path, "columns", place)
+            of = column.variant or variant
+            self._variant(of, *here)
+            with self.blaming(*here):
+                parse(column.show).require(self.known(of))
+            self.check_prose(column.header, of, *here)
+        self.check_prose(table.caption, variant, *path, "caption")
+
+    def check_prose(self, prose: str, variant: str, *path: str | int) -> None:
+        """Formulas stand between $ and must be readable."""
+        with self.blaming(*path):
+            for formula in prose.split("$")[1::2]:
+                written(formula)
+
+
+def _check_name(name: str) -> None:
+    if name in FUNCTIONS:
+        raise OptionError(f"{name!r} is the name of a function: choose another")
+    if not NAME.fullmatch(name):
+        raise OptionError(f"{name!r} is no name: letters, digits and _ make one")
+
+
+def _numbers(name: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, list)):
+        raise NumberError(f"{name} must be a number, a list of numbers or a formula, not {value!r}")
+    return value if isinstance(value, str) else read_given(name, value).tolist()
+
+
+def _check_shape(shape: tuple[int, ...], axes: int | None) -> None:
+    for size in shape:
+        positive_integer("shape", size)
+    if axes and len(shape) != axes:
+        raise OptionError(f"`shape` must hold {axes} sizes, but {list(shape)} was found")
+
+
+def _blamed(variant: Variant, message: str) -> tuple[str, ...]:
+    """The word of the file that an error about a whole computation names."""
+    for part, words in (("givens", variant.givens), ("options", variant.options)):
+        for word in words:
+            if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message):
+                return part, word
+    return ("givens",) if variant.givens else ("draws",)
+
+
+# ---- one function for each thing that may be asked -----------------------------------------
+
+
+def _steps(at: Checker, asked: Steps, variant: str, path: Place) -> None:
+    at.steps(variant, asked.step)
+    if asked.numbers:
+        with at.blaming(*path, "numbers"):
+            one_of("numbers", asked.numbers, NUMBERS)
+
+
+def _shape(at: Checker, asked: Shape, variant: str, path: Place) -> None:
+    at.steps(variant, asked.shape)
+
+
+def _choice(at: Checker, asked: Choice, variant: str, path: Place) -> None:
+    with at.blaming(*path, "fact"):
+        one_of("fact", asked.fact, FACTS)
+        at.steps(variant, FACTS[asked.fact].steps)
+
+
+def _formula(at: Checker, asked: Formula, variant: str, path: Place) -> None:
+    for steps in asked.formula.values():
+        at.steps(variant, steps)
+    with at.blaming(*path, "count"):
+        for count in asked.count:
+            one_of("count", count, COUNTS)
+    with at.blaming(*path, "convention"):
+        one_of("convention", asked.convention, CONVENTIONS)
+
+
+def _mask(at: Checker, asked: Mask, variant: str, path: Place) -> None:
+    (step,) = at.steps(variant, (asked.mask,))
+    axes = {axis.name for axis in at.graphs[variant].axes[step]}
+    if not step.startswith("mask_"):
+        masks = [s.name for s in at.graphs[variant].steps if s.name.startswith("mask_")]
+        raise OptionError(
+            f"{asked.mask!r} is no mask ({' × '.join(sorted(axes))}); "
+            f"the masks here: {', '.join(masks) or 'none'}"
+        )
+
+
+def _design(at: Checker, asked: Design, variant: str, path: Place) -> None:
+    chosen = at.exercise.variants[variant]
+    formulas = {**chosen.constants, **chosen.givens}
+    designed = [name for name, value in formulas.items() if isinstance(value, str)]
+    for name in asked.design:
+        if name not in designed:
+            raise OptionError(
+                f"no constant or given {name!r} that is a formula: {did_you_mean(name, designed)}"
+            )
+    for word in ("property", "target"):
+        with at.blaming(*path, word):
+            parse(getattr(asked, word)).require(at.known(variant))
+
+
+def _compare(at: Checker, asked: Compare, variant: str, path: Place) -> None:
+    for name in asked.compare.values():
+        at._variant(name, *path, "compare")
+    if len(asked.compare) < 2:
+        raise OptionError("`compare` takes two variants or more")
+    for name in asked.compare.values():
+        at.steps(name, ("weights",))
+
+
+def _permute(at: Checker, asked: Permute, variant: str, path: Place) -> None:
+    graph = at.graphs[variant]
+    if "X" not in graph or graph.kind == "cross-attention":
+        raise OptionError(f"`permute` takes a self-attention with X, not {graph.kind}")
+    tokens = graph.sizes["n"]
+    if sorted(asked.permute) != list(range(1, tokens + 1)):
+        raise OptionError(
+            f"`permute` must hold 1 to {tokens} in some order, not {list(asked.permute)}"
+        )
+    at.steps(variant, ("weights",))
+
+
+def _agree(at: Checker, asked: Agree, variant: str, path: Place) -> None:
+    one_of("agree", asked.agree, AGREEMENTS)
+    at.steps(variant, ("context",))
+    if at.graphs[variant].kind != "attention":
+        raise OptionError(f"{asked.agree} takes Q, K and V: `agree` goes with the kind 'attention'")
+
+
+def _explain(at: Checker, asked: Explain, variant: str, path: Place) -> None:
+    at.check_prose(asked.explain, variant, *path, "explain")
+
+
+def _program(at: Checker, asked: Program, variant: str, path: Place) -> None:
+    """That the file is there was seen when it was read."""
+
+
+CHECKS: Mapping[type[Question], Callable[[Checker, Any, str, Place], None]] = {
+    Steps: _steps,
+    Shape: _shape,
+    Choice: _choice,
+    Formula: _formula,
+    Mask: _mask,
+    Design: _design,
+    Compare: _compare,
+    Permute: _permute,
+    Agree: _agree,
+    Explain: _explain,
+    Program: _program,
+}

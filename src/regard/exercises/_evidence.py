@@ -1,0 +1,80 @@
+"""What decides and shows answers: facts of a computation, agreement with torch, distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.graph.notation import Matrix
+from regard.graph.operation import Cost
+from regard.graph.operations import Scale
+from regard.graph.polynomial import Polynomial
+from regard.show.document import Prose
+from regard.show.trace import Trace
+
+COUNTS = tuple(Cost().items())  # multiplications, additions, …
+
+
+def floats(values: Any) -> NDArray[np.float64]:
+    """Values of any kind of numbers, to compare with."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def distance(one: Any, other: Any) -> float:
+    """The largest difference between two entries."""
+    return float(np.max(np.abs(floats(one) - floats(other)), initial=0.0))
+
+
+# ---- facts that decide a choice ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Which choice is right, found in the numbers; `steps` must be there for it."""
+
+    steps: tuple[str, ...]
+    decide: Callable[[Trace], tuple[str, Prose]]
+
+
+def _softmax_axis(trace: Trace) -> tuple[str, Prose]:
+    weights = floats(trace["weights"].value)
+    rows, columns = weights.sum(axis=-1), weights.sum(axis=-2)
+    chosen = "row-wise" if np.allclose(rows, 1) else "column-wise"
+    return chosen, (
+        "The rows of the weights sum to ", Matrix(rows), ", the columns to ", Matrix(columns), ".",
+    )  # fmt: skip
+
+
+def _scale_size(trace: Trace) -> tuple[str, Prose]:
+    operation = trace.run.graph.step("scaled").operation
+    if not isinstance(operation, Scale):
+        return "another number", ("The scores are multiplied by a number of the exercise's own.",)
+    size = Polynomial.parse(operation.size).evaluate(trace.run.graph.sizes)
+    return operation.size, (f"The rows of Q and K have {operation.size} = {size} entries here.",)
+
+
+FACTS = {
+    "softmax-axis": Fact(("weights",), _softmax_axis),
+    "scale-size": Fact(("scaled",), _scale_size),
+}
+
+
+# ---- agreement with other implementations --------------------------------------------------
+
+
+def _torch_attention(trace: Trace) -> Any:
+    from torch import from_numpy
+    from torch.nn.functional import scaled_dot_product_attention
+
+    q, k, v = (from_numpy(floats(trace[name].value)) for name in "QKV")
+    return scaled_dot_product_attention(q, k, v).numpy()
+
+
+# Each computes the context; an ImportError says that torch is not installed.
+AGREEMENTS: dict[str, Callable[[Trace], Any]] = {
+    "torch.nn.functional.scaled_dot_product_attention": _torch_attention,
+}

@@ -1,0 +1,30 @@
+"""Single-head self-attention: complete the places marked TODO."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, bias=False):
+        super().__init__()
+        self.query = nn.Linear(d_model, d_model, bias=bias)
+        self.key = nn.Linear(d_model, d_model, bias=bias)
+        self.value = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x):
+        """The output (batch, tokens, d_model), the scores and the weights (batch, tokens, tokens)."""
+        # TODO: compute Q, K and V from x.
+        # TODO: compute the scores, the dot products of all queries and keys, with torch.matmul.
+        # TODO: turn the scores into weights with F.softmax; over which dimension?
+        # TODO: compute the output from the weights and V with torch.matmul.
+        raise NotImplementedError
+
+
+if __name__ == "__main__":
+    torch.manual_seed(42)
+    attention = SelfAttention(d_model=4)
+    x = torch.randn(2, 3, 4)
+    output, scores, weights = attention(x)
+    for name, tensor in (("scores", scores), ("weights", weights)):
+        print(name, tensor.shape, tensor, sep="\n")
