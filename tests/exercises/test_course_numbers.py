@@ -17,7 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.exercises import Solution, solve
+from regard.graph.notation import Number
 from regard.graph.polynomial import Polynomial
+from regard.show.document import Table
 
 Array = NDArray[np.float64]
 
@@ -182,8 +184,8 @@ COUNTS = [
     ("division by $sqrt(d_k)$", "divisions", "n_q n_k"),
     ("softmax", "divisions", "n_q n_k"),
     ("softmax", "additions", "n_q (n_k - 1)"),
-    ("weights times V", "multiplications", "n_q d_v n_k"),
-    ("weights times V", "additions", "n_q d_v (n_k - 1)"),
+    ("weights times $V$", "multiplications", "n_q d_v n_k"),
+    ("weights times $V$", "additions", "n_q d_v (n_k - 1)"),
 ]
 
 
@@ -217,10 +219,15 @@ def test_002_exercise_3_agrees_with_torch() -> None:
 # ---- 003 ---------------------------------------------------------------------------------------
 
 
-def rows_of_tables(name: str) -> list[list[str]]:
-    """The rows of every Markdown table of a solution, headers included."""
-    lines = solution(name).to_markdown().splitlines()
-    return [[c.strip() for c in line.strip("| ").split("|")] for line in lines if line[:1] == "|"]
+def tables(name: str) -> list[list[list[Any]]]:
+    """The numbers and vectors in the rows of every table of a solution."""
+    blocks = solution(name).document().blocks
+    shown = [block for block in blocks if isinstance(block, Table)]
+    return [[[_plain(cell) for (cell,) in row] for row in table.rows] for table in shown]
+
+
+def _plain(cell: Any) -> Any:
+    return cell.value if isinstance(cell, Number) else cell.values
 
 
 MU = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
@@ -229,44 +236,79 @@ V = np.array([[4.0, 0], [9, 9], [0, 2], [-7, 5]])
 
 
 def test_003_problem_1_copies() -> None:
-    copied = value("copying", "context")
-    np.testing.assert_allclose(copied, [2, 3, 1], atol=1e-6)
-    scores = value("copying", "scores")
-    gaps = np.delete(scores[1] - scores, 1)
-    np.testing.assert_allclose(value("copying", "weights")[1], 1 / (1 + np.exp(-gaps).sum()))
+    (table,) = tables("copying")
+    keys = np.array([[1.0, 0, 1], [0, 2, 1], [1, 1, 0], [-1, 1, 1]])
+    values = np.array([[1.0, 0, 0], [2, 3, 1], [0, 1, 4], [5, 5, 5]])
+    for gain, gap, weight, formula, c, distance in table:
+        scores = keys @ (gain * keys[1])
+        gaps = scores[1] - np.delete(scores, 1)
+        expected = softmax(scores) @ values
+        assert gap == pytest.approx(gaps.min())
+        assert weight == pytest.approx(1 / (1 + np.exp(-gaps).sum()))
+        assert formula == pytest.approx(weight)
+        np.testing.assert_allclose(c, expected)
+        assert distance == pytest.approx(np.linalg.norm(expected - [2, 3, 1]))
+    assert distance < 1e-6
 
 
 def test_003_problem_2_averages() -> None:
-    np.testing.assert_allclose(value("average-of-two", "h"), MU)
-    np.testing.assert_allclose(value("average-of-two", "context"), AVERAGE, atol=1e-7)
-    weights = value("average-of-two", "weights")
-    np.testing.assert_allclose(weights[[0, 2]], np.exp(20) / (2 * np.exp(20) + 4 - 2), rtol=1e-14)
+    (table,) = tables("average-of-two")
+    for beta, a, b, formula, c, distance in table:
+        weights = softmax(MU @ (beta * (MU[0] + MU[2])))
+        np.testing.assert_allclose([a, b], weights[[0, 2]])
+        assert formula == pytest.approx(np.exp(beta) / (2 * np.exp(beta) + 4 - 2))
+        assert formula == pytest.approx(a)
+        np.testing.assert_allclose(c, weights @ V)
+        assert distance == pytest.approx(np.linalg.norm(c - AVERAGE))
+    assert distance < 1e-7
 
 
 def test_003_problem_3a_averages() -> None:
     np.testing.assert_allclose(value("single-head-noise", "s"), 20 * (MU[0] + MU[2]))
-    np.testing.assert_allclose(value("single-head-noise", "context"), AVERAGE, atol=1e-3)
+    (table, _) = tables("single-head-noise")
+    distances = [row[-1] for row in table]
+    assert distances == sorted(distances, reverse=True)
+    assert distances[-1] < 1e-7
+    assert [row[0] for row in table][-1] == 0
 
 
-def swinging(t: float) -> Array:
-    """c of problem 3 when k_a is t standard deviations of √½ longer."""
-    keys = MU.copy()
-    keys[0] *= 1 + t * np.sqrt(0.5)
+def one_head(keys: Array) -> Array:
     return np.asarray(softmax(keys @ (20 * (MU[0] + MU[2]))) @ V)
 
 
-def test_003_problem_3b_swings() -> None:
-    variant = solution("single-head-noise").exercise.variants["longer"]
-    assert "sqrt(1/2)" in variant.givens["h"]
-    np.testing.assert_allclose(swinging(2), [4, 0], atol=1e-4)
-    np.testing.assert_allclose(swinging(0), AVERAGE, atol=1e-4)
-    np.testing.assert_allclose(swinging(-2), [0, 2], atol=1e-4)
+def two_heads(keys: Array) -> Array:
+    return np.asarray((softmax(keys @ (20 * MU[0])) + softmax(keys @ (20 * MU[2]))) / 2 @ V)
 
 
-def test_003_problem_4_stays() -> None:
+def longer(t: float) -> Array:
+    """The keys with k_a longer by t standard deviations of √½."""
+    keys = MU.copy()
+    keys[0] *= 1 + t * np.sqrt(0.5)
+    return keys
+
+
+def test_003_problem_3b_swings_between_both_values() -> None:
+    (_, table) = tables("single-head-noise")
+    for t, length, _, _, c in table:
+        assert length == pytest.approx(1 + t / np.sqrt(2))
+        np.testing.assert_allclose(c, one_head(longer(t)), atol=1e-12)
+    np.testing.assert_allclose(table[0][-1], V[2], atol=1e-5)
+    np.testing.assert_allclose(table[-1][-1], V[0], atol=1e-5)
+
+
+def test_003_problem_4a_averages() -> None:
     np.testing.assert_allclose(value("two-heads-noise", "Q"), [20 * MU[0], 20 * MU[2]])
-    c_1, c_2 = value("two-heads-noise", "context")
-    np.testing.assert_allclose((c_1 + c_2) / 2, AVERAGE, atol=1e-3)
+    (table, _) = tables("two-heads-noise")
+    assert all(row[-1] < 1e-6 for row in table[1:])
+
+
+def test_003_problem_4b_stays_near_the_average() -> None:
+    (_, table) = tables("two-heads-noise")
+    for t, _, weight, both, single in table:
+        np.testing.assert_allclose(both, two_heads(longer(t)), atol=1e-12)
+        np.testing.assert_allclose(single, one_head(longer(t)), atol=1e-12)
+        assert weight > 0.99
+        assert np.abs(both - AVERAGE).max() < 0.05
 
 
 # ---- 004 ---------------------------------------------------------------------------------------

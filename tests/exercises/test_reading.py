@@ -237,6 +237,7 @@ GIVENS = [
     ("X = [[ 1.   2.   3. ]\n     [ 5.   7.  11. ]]", {"X": ROWS}, "printed, but assigned"),
     ("X\n[[ 1.   2.   3. ]\n [ 5.   7.  11. ]]", {"X": ROWS}, "printed below its bare name"),
     ("Output:\n[[ 1.   2.   3. ]\n [ 5.   7.  11. ]]", {}, "printed output"),
+    ("The keys K are now:\n[[ 1.   2.   3. ]\n [ 5.   7.  11. ]]", {}, "printed after a sentence"),
     ("X\n[[9 9]\n [9 9]]\n\nX = [[1, 2, 3], [5, 7, 11]]", {"X": ROWS}, "assignment beats print"),
     ("X = [[1, 2, 3], [5, 7, 11]]\nX = X[[1, 0], :]", {"X": ROWS}, "computed anew"),
     ('{"X": [[1, 2, 3], [5, 7, 11]], "WQ": [[2]]}', {"X": ROWS, "WQ": [[2]]}, "JSON"),

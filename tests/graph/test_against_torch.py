@@ -15,14 +15,25 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from torch.nn import functional as F  # noqa: E402, N812
+from torch.nn import functional as F  # noqa: E402
 
 from regard.graph.builders import build  # noqa: E402
 from regard.graph.gradient import backward  # noqa: E402
 from regard.graph.numbers import read_given  # noqa: E402
 from regard.graph.run import Run, run  # noqa: E402
 
-BATCH, HEADS, QUERIES, KEYS, D_K, D_V, D_MODEL, D_OUT, D_Y, D_FF = 2, 3, 5, 7, 11, 13, 17, 19, 23, 29
+BATCH, HEADS, QUERIES, KEYS, D_K, D_V, D_MODEL, D_OUT, D_Y, D_FF = (
+    2,
+    3,
+    5,
+    7,
+    11,
+    13,
+    17,
+    19,
+    23,
+    29,
+)
 EVEN = 10  # a d_k for rotary positions
 Givens = dict[str, Any]
 
@@ -184,13 +195,16 @@ def block(x: Any, g: Givens, o: Givens) -> Any:
 
 def in_torch(kind: str, g: Givens, o: Givens) -> Any:
     if kind == "dot-product":
-        factor = 1 / math.sqrt(len(g["s"])) if o.get("scale") == "sqrt" else float(o.get("scale", 1))
+        factor = (
+            1 / math.sqrt(len(g["s"])) if o.get("scale") == "sqrt" else float(o.get("scale", 1))
+        )
         return torch.softmax(g["h"] @ g["s"] * factor, dim=0) @ g.get("v", g["h"])
     if kind == "attention":
         missing = 4 - g["Q"].ndim
-        lifted = [(g[n][None, None] if missing == 2 else g[n][:, None] if missing else g[n])
-                  for n in "QKV"]  # fmt: skip
-        result = attend(*lifted, g, o)
+        q, k, v = (
+            g[n][None, None] if missing == 2 else g[n][:, None] if missing else g[n] for n in "QKV"
+        )
+        result = attend(q, k, v, g, o)
         return result[0, 0] if missing == 2 else result[:, 0] if missing else result
     batched = g["X"].ndim == 3
     x, y = (g[n] if batched else g[n][None] for n in ("X", "Y" if "Y" in g else "X"))
@@ -326,7 +340,8 @@ CASES: dict[str, tuple[str, Givens, Givens]] = {
     ),
     "everything on the scores": (
         "attention",
-        HEADED_QKV | {"bias": (BATCH, HEADS, *SCORES), "sinks": (HEADS,), "lengths": np.array([7, 2])},
+        HEADED_QKV
+        | {"bias": (BATCH, HEADS, *SCORES), "sinks": (HEADS,), "lengths": np.array([7, 2])},
         {"softcap": 2, "positions": "alibi", "causal": "bottom-right", "scale": "1/3"},
     ),
     "self": ("self-attention", X | ONE, {}),
@@ -360,7 +375,8 @@ CASES: dict[str, tuple[str, Givens, Givens]] = {
     "one wide head": ("multi-head", XS | ONE, {"heads": 1}),
     "grouped": ("multi-head", XS | SIX_OVER_TWO, {"causal": True}),
     "grouped, columns": (
-        "multi-head", XS | WIDE_SIX_OVER_TWO | {"WO": (6 * D_V, D_OUT)}, {"heads": 6, "kv_heads": 2},
+        "multi-head", XS | WIDE_SIX_OVER_TWO | {"WO": (6 * D_V, D_OUT)},
+        {"heads": 6, "kv_heads": 2},
     ),
     "one key head": (
         "multi-head", XS | WIDE_SIX_OVER_TWO | {"WK": (D_MODEL, D_K), "WV": (D_MODEL, D_V)},
@@ -372,7 +388,8 @@ CASES: dict[str, tuple[str, Givens, Givens]] = {
     "block, LayerNorm, GELU": ("decoder-block", BLOCK | GELU, {"heads": 3, "causal": True}),
     "block, gains, shifts, biases": (
         "decoder-block",
-        BLOCK | GELU | GAINS | SHIFTS | WIDE_BIASES | {"b1": (D_FF,), "b2": (D_MODEL,), "bO": (D_MODEL,)},
+        BLOCK | GELU | GAINS | SHIFTS | WIDE_BIASES
+        | {"b1": (D_FF,), "b2": (D_MODEL,), "bO": (D_MODEL,)},
         {"heads": 3, "causal": True, "eps": 0.125},
     ),
     "block, RMSNorm, SwiGLU": (

@@ -14,7 +14,8 @@ from regard._errors import NoSuchStepError, NumberError, OptionError, ShapeError
 from regard.graph.builders import build
 from regard.graph.graph import Graph, Step
 from regard.graph.numbers import read_given
-from regard.graph.operations import OPERATIONS, Add, MatMul, Negate, Operation
+from regard.graph.operation import Operation
+from regard.graph.operations import OPERATIONS, Add, MatMul, Negate
 from regard.graph.run import Run, run
 
 NAN = np.nan
@@ -77,10 +78,12 @@ def test_a_given_is_no_step() -> None:
 
 @pytest.mark.parametrize("kind", ["gelu", "swiglu"])
 def test_every_symbol_is_used_once(kind: str) -> None:
-    block = {name: (11, 11) for name in ("WQ", "WK", "WV", "WO", "W1", "W2", "WG", "WU", "WD")}
+    block = dict.fromkeys(("WQ", "WK", "WV", "WO", "W1", "W2", "WG", "WU", "WD"), (11, 11))
     spare = ("WG", "WU", "WD") if kind == "gelu" else ("W1", "W2")
-    shapes = {"X": (5, 11)} | {n: s for n, s in block.items() if n not in spare}
-    shapes |= {n: (11,) for n in ("gamma_1", "beta_1", "gamma_2", "beta_2", "bQ", "bK", "bV", "bO")}
+    shapes: dict[str, tuple[int, ...]] = {"X": (5, 11)}
+    shapes |= {name: shape for name, shape in block.items() if name not in spare}
+    vectors = ("gamma_1", "beta_1", "gamma_2", "beta_2", "bQ", "bK", "bV", "bO")
+    shapes |= dict.fromkeys(vectors, (11,))
     shapes |= {"sinks": (1,), "bias": (5, 5), "mask": (5, 5), "lengths": ()}
     shapes |= {"b1": (11,), "b2": (11,)} if kind == "gelu" else {}
     options = {"heads": 1, "feed_forward": kind, "positions": "alibi", "softcap": 3, "window": 2}
@@ -120,8 +123,8 @@ def test_a_graph_survives_pickling_and_hashing() -> None:
 
 
 def test_every_operation_stands_in_the_table() -> None:
-    def leaves(kind: type[Operation]) -> set[type[Operation]]:
-        below = set().union(*(leaves(sub) for sub in kind.__subclasses__()))
+    def leaves(kind: Any) -> set[Any]:
+        below = {leaf for sub in kind.__subclasses__() for leaf in leaves(sub)}
         return below | ({kind} if hasattr(kind, "word") else set())
 
     assert set(OPERATIONS.values()) == leaves(Operation)
@@ -329,7 +332,7 @@ def test_no_tokens_with_a_sink() -> None:
         (["1/4", "0.1", "−2"], [0.25, 0.1, -2]),
         (["inf", "−∞", "NaN"], [np.inf, -np.inf, NAN]),
         ([2**60 + 1], [float(2**60)]),
-        (np.float32([0.5]), [0.5]),
+        (np.array([0.5], dtype=np.float32), [0.5]),
         ([[]], [[]]),
     ],
 )
@@ -372,7 +375,10 @@ def test_a_number_beyond_float64_is_named() -> None:
 def test_torch_tensors_keep_their_kind() -> None:
     torch = pytest.importorskip("torch")
     assert read_given("mask", torch.tensor([True, False])).dtype == bool
-    assert read_given("Q", torch.ones(2, dtype=torch.bfloat16, requires_grad=True)).tolist() == [1, 1]
+    assert read_given("Q", torch.ones(2, dtype=torch.bfloat16, requires_grad=True)).tolist() == [
+        1,
+        1,
+    ]
     with pytest.raises(NumberError, match="complex64"):
         read_given("Q", torch.ones(2, dtype=torch.complex64))
 
@@ -382,7 +388,9 @@ def test_torch_tensors_keep_their_kind() -> None:
 def test_lengths_that_are_none(name: str, count: float) -> None:
     options = {"causal": "top-left"} if name == "prefix" else {}
     givens = {"Q": normal(5, 2), "K": normal(7, 2), "V": normal(7, 3), name: count}
-    with pytest.raises(NumberError, match=f"a whole number from 0 to 7 .*but {float(count)} was passed"):
+    with pytest.raises(
+        NumberError, match=f"a whole number from 0 to 7 .*but {float(count)} was passed"
+    ):
         worked("attention", options, **givens)
 
 

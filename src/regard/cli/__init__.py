@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 the answer or the run fell short, 2 bad input.
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import sys
@@ -29,6 +30,7 @@ EPILOG = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; a user's mistake is told in a sentence, without a traceback."""
+    gc.disable()  # nothing that a verb makes is worth collecting: a tenth of the start is saved
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ∞ must not stop the output

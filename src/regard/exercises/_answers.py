@@ -238,12 +238,14 @@ def _sizes(trace: Trace, name: str) -> Iterator[str | Math]:
 
 def _choice(asked: Choice, variant: str, at: Answering) -> Answer:
     chosen, evidence = FACTS[asked.fact].decide(at.trace(variant))
-    if chosen not in asked.choice:
+    printed = [choice for choice in asked.choice if choice.strip("$") == chosen]
+    if not printed:
         raise ExerciseError(
             f"the computation says {chosen!r}, which is not among the choices "
             f"{', '.join(asked.choice)}"
         )
-    return Answer((Paragraph((f"Answer: {chosen}.",)),), chosen, (Paragraph(evidence),))
+    head = Paragraph(("Answer: ", *at.prose(printed[0], variant), "."))
+    return Answer((head,), chosen, (Paragraph(evidence),))
 
 
 def _formula(asked: Formula, variant: str, at: Answering) -> Answer:

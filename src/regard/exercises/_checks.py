@@ -12,7 +12,7 @@ from typing import Any
 
 from regard._errors import ExerciseError, NumberError, OptionError, RegardError, did_you_mean
 from regard._options import one_of, positive_integer
-from regard.exercises._compute import constant, graph_of
+from regard.exercises._compute import constant, given, graph_for, stand_ins
 from regard.exercises._evidence import AGREEMENTS, COUNTS, FACTS
 from regard.exercises._exercise import (
     MAIN,
@@ -86,14 +86,15 @@ class Checker:
             with self.blaming(*path, "constants", word):
                 _check_name(word)
                 before[word] = constant(_numbers(word, value), before)
-        for word, value in variant.givens.items():
-            with self.blaming(*path, "givens", word):
-                read_given(word, 0.0 if isinstance(value, str) else value)
         for place, draw in enumerate(variant.draws.tensors if variant.draws else ()):
             with self.blaming(*path, "draws", "tensors", place, "shape"):
                 _check_shape(draw.shape, 2 if isinstance(draw, LinearDraw) else None)
+        givens = stand_ins(variant)
+        for word, value in variant.givens.items():
+            with self.blaming(*path, "givens", word):
+                givens[word] = read_given(word, given(value, before, givens))
         try:
-            self.graphs[name] = graph_of(variant)
+            self.graphs[name] = graph_for(variant, givens)
         except RegardError as error:
             raise self.source.fail(str(error), *path, *_blamed(variant, str(error))) from error
 
@@ -164,6 +165,8 @@ class Checker:
     def check_prose(self, prose: str, variant: str, *path: str | int) -> None:
         """Formulas stand between $ and must be readable."""
         with self.blaming(*path):
+            if prose.count("$") % 2:
+                raise OptionError("a formula that $ opens is never closed by another $")
             for formula in prose.split("$")[1::2]:
                 written(formula)
 
@@ -190,11 +193,10 @@ def _check_shape(shape: tuple[int, ...], axes: int | None) -> None:
 
 def _blamed(variant: Variant, message: str) -> tuple[str, ...]:
     """The word of the file that an error about a whole computation names."""
-    for part, words in (("givens", variant.givens), ("options", variant.options)):
-        for word in words:
-            if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message):
-                return part, word
-    return ("givens",) if variant.givens else ("draws",)
+    words = {word: (part, word) for part in ("givens", "options") for word in getattr(variant, part)}
+    mentioned = (word for word in re.findall(r"(?<![\w-])\w+(?![\w-])", message) if word in words)
+    word = next(mentioned, "")
+    return words.get(word, ("givens",) if variant.givens else ("draws",))
 
 
 # ---- one function for each thing that may be asked -----------------------------------------
@@ -212,6 +214,8 @@ def _shape(at: Checker, asked: Shape, variant: str, path: Place) -> None:
 
 
 def _choice(at: Checker, asked: Choice, variant: str, path: Place) -> None:
+    for choice in asked.choice:
+        at.check_prose(choice, variant, *path, "choice")
     with at.blaming(*path, "fact"):
         one_of("fact", asked.fact, FACTS)
         at.steps(variant, FACTS[asked.fact].steps)

@@ -31,10 +31,12 @@ def trace_of(
 
 def graph_of(variant: Variant) -> Graph:
     """The graph of a variant, without running it or drawing its numbers."""
-    shapes = dict(_drawn_shapes(variant.draws)) if variant.draws else {}
-    stand_ins = {name: np.zeros(shape) for name, shape in shapes.items()}
-    givens = givens_of(variant, constants_of(variant, {}), stand_ins)
-    shapes |= {name: read_given(name, value).shape for name, value in givens.items()}
+    givens = givens_of(variant, constants_of(variant, {}), stand_ins(variant))
+    return graph_for(variant, givens)
+
+
+def graph_for(variant: Variant, givens: Numbers) -> Graph:
+    shapes = {name: read_given(name, value).shape for name, value in givens.items()}
     return build(variant.kind, shapes, **variant.options)
 
 
@@ -56,9 +58,15 @@ def givens_of(variant: Variant, constants: Numbers, drawn: Numbers) -> dict[str,
     """The givens in order; one may be an expression in the constants and the givens before it."""
     givens = dict(drawn)
     for name, value in variant.givens.items():
-        given = evaluate(value, {**constants, **givens}) if isinstance(value, str) else value
-        givens[name] = given
+        givens[name] = given(value, constants, givens)
     return givens
+
+
+def given(value: Any, constants: Numbers, before: Numbers) -> Any:
+    if not isinstance(value, str):
+        return value
+    known = {name: np.asarray(read_given(name, v), dtype=float) for name, v in before.items()}
+    return evaluate(value, {**constants, **known})
 
 
 def symbols_of(graph: Graph, names: Mapping[str, str]) -> dict[str, Symbol]:
@@ -69,6 +77,12 @@ def symbols_of(graph: Graph, names: Mapping[str, str]) -> dict[str, Symbol]:
 
 
 # ---- numbers that torch draws --------------------------------------------------------------
+
+
+def stand_ins(variant: Variant) -> dict[str, Any]:
+    """Zeros in the shapes of what torch draws."""
+    shapes = _drawn_shapes(variant.draws) if variant.draws else ()
+    return {name: np.zeros(shape) for name, shape in shapes}
 
 
 def _drawn_shapes(draws: Draws) -> Iterator[tuple[str, tuple[int, ...]]]:

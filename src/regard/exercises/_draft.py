@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 from regard._errors import AssignmentError
 from regard.exercises._compute import graph_of
 from regard.exercises._exercise import FORMAT, MAIN, Asked, Exercise, Steps, Variant
-from regard.exercises.reading import Found, Reading, read_assignment, split_exercises
 from regard.graph.builders import GIVEN_SYMBOLS
+
+if TYPE_CHECKING:
+    from regard.exercises.reading import Found, Reading
 
 # What is asked of an assignment that only states its numbers, in the order of the work.
 STEPS = ("Q", "K", "V", "scores", "scaled", "masked", "weights", "context", "merged", "output")
@@ -28,15 +31,17 @@ class Said:
 
 def exercise_from(text: str, name: str, said: Said) -> Exercise:
     """The exercise that a pasted assignment states; one variant for each computation in it."""
+    from regard.exercises.reading import read_assignment, split_exercises
+
     variants: dict[str, Variant] = {}
     asked: list[Asked] = []
-    notes: list[str] = []
+    understood: list[tuple[str, tuple[str, ...]]] = []
     for title, body in split_exercises(text) or [("", text)]:
         reading = read_assignment(body)
         usable = [found for found in reading.found if found.name in GIVEN_SYMBOLS]
         if not usable:
             continue
-        notes += [f"{title}: {note}" if title else note for note in reading.notes]
+        understood.append((title, reading.notes))
         for words, variant in _computations(reading, usable, name, said):
             label = ", ".join(filter(None, (title, words)))
             key = MAIN if not variants else f"part-{len(variants) + 1}"
@@ -47,7 +52,8 @@ def exercise_from(text: str, name: str, said: Said) -> Exercise:
             f"{name}: no matrices or vectors were found; they are read from LaTeX (bmatrix, "
             "pmatrix, array), NumPy, torch, MATLAB, CSV under a name, and Markdown tables"
         )
-    return Exercise(f"Assignment {name}", variants, tuple(asked), understood=tuple(notes))
+    title = f"Assignment {PurePath(name).name}"
+    return Exercise(title, variants, tuple(asked), understood=tuple(understood))
 
 
 def _computations(
@@ -117,7 +123,8 @@ def to_toml(exercise: Exercise) -> str:
     """The exercise in the format that `read_exercise` reads, to be edited further."""
     main = exercise.variants[MAIN]
     lines = [f"format = {FORMAT}", f"title = {_text(exercise.title)}", f"kind = {_text(main.kind)}"]
-    lines += [f"# {note}" for note in exercise.understood]
+    for title, notes in exercise.understood:
+        lines += [f"# {line}" for line in (title, *notes) if line]
     lines += _tables(main, "")
     for name, variant in exercise.variants.items():
         if name != MAIN:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.graph.notation import Matrix
+from regard.graph.notation import Equation, Matrix, Number, Symbol
 from regard.graph.operation import Cost
 from regard.graph.operations import Scale
 from regard.graph.polynomial import Polynomial
@@ -54,7 +54,10 @@ def _scale_size(trace: Trace) -> tuple[str, Prose]:
     if not isinstance(operation, Scale):
         return "another number", ("The scores are multiplied by a number of the exercise's own.",)
     size = Polynomial.parse(operation.size).evaluate(trace.run.graph.sizes)
-    return operation.size, (f"The rows of Q and K have {operation.size} = {size} entries here.",)
+    symbol = Symbol(*operation.size.split("_"))
+    number = Equation((symbol, Number(size)))
+    return operation.size, ("The rows of ", Symbol("Q"), " and ", Symbol("K"), " have ", number,
+                            " entries here.")  # fmt: skip
 
 
 FACTS = {

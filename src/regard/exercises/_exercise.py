@@ -226,4 +226,5 @@ class Exercise:
     remarks: tuple[str, ...] = ()
     numpy_precision: int | None = None
     files: Mapping[str, str] = field(default_factory=dict)
-    understood: tuple[str, ...] = ()  # how a pasted assignment was read
+    # How a pasted assignment was read: the title of each part and what was noted in it.
+    understood: tuple[tuple[str, tuple[str, ...]], ...] = ()

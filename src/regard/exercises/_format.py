@@ -82,8 +82,6 @@ def read_exercise(text: str, name: str, read_file: Callable[[str], str] | None =
     data = _words(source, _parsed(source), TOP, (), NEEDED)
     if data["format"] != FORMAT:
         raise source.fail(f"this regard reads format {FORMAT}, not {data['format']}", "format")
-    for place, remark in enumerate(data.get("remarks", ())):
-        _no_lone_dollar(source, remark, "remarks", place)
     exercise = Exercise(
         title=data["title"],
         variants=dict(_variants(source, data)),
@@ -251,23 +249,15 @@ def _asked(source: Source, item: Mapping[str, Any], place: int) -> Asked:
             message = f"`{other}` goes with `{owner}`, but this asks for a `{word}`"
             raise source.fail(message, *path, other)
     read = _words(source, item, common | belonging, path, _needed(kind))
-    for text in ("text", "answer", "remark", "explain"):
-        _no_lone_dollar(source, read.get(text, ""), *path, text)
     question = kind(**{key: read.pop(key) for key in belonging if key in read})
     if "table" in read:
         read["table"] = _table(source, read["table"], *path, "table")
     return Asked(question, **read)
 
 
-def _no_lone_dollar(source: Source, prose: str, *path: str | int) -> None:
-    if prose.count("$") % 2:
-        raise source.fail("a formula that $ opens is never closed by another $", *path)
-
-
 def _table(source: Source, data: Mapping[str, Any], *path: str | int) -> Table:
     known = words_of(Table) | {"columns": "list"}
     read = _words(source, data, known, path, _needed(Table))
-    _no_lone_dollar(source, read.get("caption", ""), *path, "caption")
     read["columns"] = tuple(
         _record(source, Column, column, *path, "columns", place)
         for place, column in enumerate(read["columns"])

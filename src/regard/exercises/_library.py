@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +14,26 @@ from regard.exercises._exercise import Exercise
 from regard.exercises._format import read_exercise
 from regard.exercises._solution import Solution
 
+# A plain path: importlib.resources would load a zip reader at every start.
+LIBRARY = Path(__file__).with_name("library")
 LARGEST_FILE = 10_000_000  # bytes; nobody's assignment is larger
-
-
-def _library() -> Traversable:
-    return files("regard.exercises") / "library"
 
 
 def library_names() -> list[str]:
     """The names of all exercises that come with regard."""
-    names = (entry.name for entry in _library().iterdir())
+    names = (entry.name for entry in LIBRARY.iterdir())
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def library_text(name: str) -> str:
     """The file of an exercise that comes with regard."""
-    return (_library() / f"{name}.toml").read_text(encoding="utf-8")
+    return (LIBRARY / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def load_exercise(source: str, said: Said | None = None) -> Exercise:
     """An exercise from the library, from a TOML file, or from a pasted assignment in a file."""
     if source in library_names():
-        return read_exercise(library_text(source), source, partial(_beside, _library()))
+        return read_exercise(library_text(source), source, partial(_beside, LIBRARY))
     return parse_exercise(_read_file(source), source, said, partial(_beside, Path(source).parent))
 
 
@@ -50,7 +46,7 @@ def parse_exercise(
     return exercise_from(text, name, said or Said())
 
 
-def _beside(folder: Path | Traversable, name: str) -> str:
+def _beside(folder: Path, name: str) -> str:
     """The text of a file in the same folder as an exercise."""
     return (folder / name).read_text(encoding="utf-8")
 

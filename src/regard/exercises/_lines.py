@@ -54,6 +54,7 @@ def _words(text: str) -> Iterator[tuple[Path, int]]:
         if header := HEADER.match(content):
             table = _table(_names(header[2]), header[1] == "[[", counts)
             yield table, line
+            yield (table[:-1] if header[1] == "[[" else table), line
         elif word := WORD.match(content):
             names = _names(word[1])
             yield from ((table + names[:end], line) for end in range(1, len(names) + 1))

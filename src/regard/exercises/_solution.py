@@ -12,7 +12,6 @@ from regard._errors import ExerciseError, MissingExtraError, OptionError, Regard
 from regard._options import one_of
 from regard.exercises._answers import Answer, Answering, answer, given_blocks
 from regard.exercises._exercise import MAIN, Asked, Exercise, Mask, Permute, Shape, Steps
-from regard.show.data import to_data
 from regard.show.document import Block, Document, Heading, Note, Paragraph
 from regard.show.layout import LEVELS
 from regard.show.shown import Shown
@@ -70,7 +69,9 @@ class Solution(Shown):
         blocks: list[Block] = []
         if self.exercise.understood:
             blocks.append(Heading("Understood as", 2))
-            blocks += [Paragraph((note,)) for note in self.exercise.understood]
+            for title, notes in self.exercise.understood:
+                blocks += [Heading(title, 3)] if title else []
+                blocks += [Paragraph((note,)) for note in notes]
         if not at.is_short:
             blocks += at.paragraphs(self.exercise.text)
             blocks += [Note(at.prose(remark)) for remark in self.exercise.remarks]
@@ -143,6 +144,8 @@ class Solution(Shown):
     def to_json(self) -> str:
         """The answers as data, and the traces they were read off."""
         at = self._answering.at_level("result")
+        from regard.show.data import to_data
+
         answers = [
             {
                 "label": group.label, "title": asked.title, "text": asked.text,

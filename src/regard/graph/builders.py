@@ -243,9 +243,10 @@ def _dot_product(b: _Builder) -> None:
 
 def _attention(b: _Builder) -> None:
     """Q, K and V as given."""
-    if b.option("positions") in ("sinusoidal", "learned"):
+    positions = _positions(b)
+    if positions in ("sinusoidal", "learned"):
         raise OptionError(
-            f"attention: {b.option('positions')} positions are added to X, which is not there: "
+            f"attention: {positions} positions are added to X, which is not there: "
             "add them before, or use the kind 'self-attention'"
         )
     leading: Spec = (("batch", "batch"), ("head", "h"))[: max(b.rank("Q") - 2, 0)]
@@ -366,9 +367,10 @@ def _single_head(b: _Builder, x: str, y: str) -> tuple[str, str, str]:
             f"{b.kind}: WQ has one matrix for each of {b.shapes['WQ'][0]} heads; "
             "a single head takes one matrix; use the kind 'multi-head'"
         )
-    if b.option("heads") not in (None, 1):
+    heads = b.option("heads")
+    if heads is not None and positive_integer("heads", heads) != 1:
         raise OptionError(
-            f"{b.kind} has one head, but heads={b.option('heads')} was passed; "
+            f"{b.kind} has one head, but heads={heads} was passed; "
             "use the kind 'multi-head'"
         )
     q = _projected(b, x, "Q", "query", "d_k")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from regard._errors import OptionError
 from regard.graph.graph import Given, Graph, Step
 from regard.graph.notation import Symbol
-from regard.graph.operations import Add, Affine, Exp, Multiply, Normalise, Spread, Subtract, Sum
+from regard.graph.operations import Add, Affine, Exp, Multiply, Normalise, Subtract, Sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,13 @@ class Tape:
         return self.known[name]
 
     def add(self, operation: Operation, *operands: str) -> str:
-        """Add a step; its name is to be used as an operand."""
+        """Add a step, unless it is there already; its name is to be used as an operand."""
+        for step in self.steps:
+            if (step.operation, step.operands) == (operation, operands):
+                return step.name
+        return self._append(operation, *operands)
+
+    def _append(self, operation: Operation, *operands: str) -> str:
         name = f"#{len(self.steps)}"
         self.known[name] = operation.axes(*(self.known[operand] for operand in operands))
         self.steps.append(Step(name, Symbol(name), operation, operands))
@@ -52,12 +58,10 @@ class Tape:
     def fitted(self, gradient: str, like: str) -> str:
         """A contribution with the axes of what it belongs to: broadcast axes are summed."""
         wanted = [axis.name for axis in self.axes(like)]
-        extra = tuple(axis.name for axis in self.axes(gradient) if axis.name not in wanted)
-        if extra:
-            gradient = self.add(Sum(extra), gradient)
-        if len(self.axes(gradient)) < len(wanted):
-            gradient = self.add(Spread(), gradient, like)
-        return gradient
+        found = [axis.name for axis in self.axes(gradient)]
+        assert set(wanted) <= set(found), f"d_{like} over {found}"
+        extra = tuple(name for name in found if name not in wanted)
+        return self.add(Sum(extra), gradient) if extra else gradient
 
     def settle(self, name: str, contributions: list[str]) -> str:
         """Let the sum of all contributions be the gradient of `name`."""
@@ -65,7 +69,7 @@ class Tape:
         for other in others:
             result = self.add(Add(), result, other)
         if not result.startswith("#") or result in self.owned.values():
-            result = self.add(Affine(), result)  # another gradient, passed through unchanged
+            result = self._append(Affine(), result)  # another gradient, passed through unchanged
         self.owned[name] = result
         return result
 

@@ -27,16 +27,21 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Number:
-    """One entry of an array, in whatever numbers the run was made."""
+    """One entry of an array, in whatever numbers the run was made.
+
+    What is not larger than `rounding` is what float64 left of a 0, and is written as one.
+    """
 
     value: Any
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The values of a vector or matrix, written out; `mask` marks values as 0 / −∞ permissions."""
+    """The values of a vector or matrix, written out; `rounding` as in Number."""
 
     values: NDArray[Any]
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,21 @@ def union(*operands: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(n for n in LEADING if n in seen) + tuple(n for n in seen if n not in LEADING)
 
 
+class Magnitude(NamedTuple):
+    """The size of the largest entry of an array, and of what rounding leaves where 0 is due."""
+
+    largest: float
+    rounding: float
+
+
+# What remains of a sum that ought to be 0, in units of its largest term: a few hundred roundings.
+ROUNDING = 2.0**-44
+
+
+def rounding_of_sum(*operands: Magnitude) -> float:
+    return ROUNDING * max(operand.largest for operand in operands)
+
+
 @dataclass(frozen=True)
 class Cost:
     """What a step takes, as exact formulas."""
@@ -208,6 +223,10 @@ class Operation(ABC):
     def with_sizes(self, sizes: Mapping[str, int]) -> Operation:
         """This operation with numbers where its formula names a size: √2 instead of √d_k."""
         return self
+
+    def rounding(self, *operands: Magnitude) -> float:
+        """How large a result of float64 can be that ought to be 0."""
+        return max((operand.rounding for operand in operands), default=0.0)
 
     def note(self, setting: Setting, *operands: Tensor) -> str:
         """What a reader must be told about this result, if anything."""

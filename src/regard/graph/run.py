@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from regard._axes import written
 from regard._errors import NumberError, OptionError, ShapeError
 from regard.graph.numbers import Float64, Numbers, read_given
-from regard.graph.operation import Array, Setting, Tensor
+from regard.graph.operation import ROUNDING, Array, Magnitude, Setting, Tensor
 
 if TYPE_CHECKING:
     from regard.graph.graph import Graph
@@ -35,6 +35,18 @@ class Run:
         axes = self.graph.axes[self.graph.require(name)]
         return Tensor(self.values[name], tuple(axis.name for axis in axes))
 
+    @cached_property
+    def roundings(self) -> Mapping[str, float]:
+        """By name: entries that are not larger are what float64 left of 0; 0 where none can be."""
+        sizes: dict[str, Magnitude] = {}
+        for name in self.graph.names:
+            rounding = 0.0
+            if not self.graph.is_given(name) and name not in self.replaced:
+                step = self.graph.step(name)
+                rounding = step.operation.rounding(*(sizes[operand] for operand in step.operands))
+            sizes[name] = Magnitude(_largest(self.values[name], rounding), rounding)
+        return {name: size.rounding for name, size in sizes.items()}
+
     def replace(self, **values: Any) -> Run:
         """The same computation with these values put in and everything after them redone."""
         put_in = {name: self._fitting(name, value) for name, value in values.items()}
@@ -52,6 +64,14 @@ class Run:
                 f"replace: {name} is {written(wanted)}, but {written(given.shape)} was passed"
             )
         return given
+
+
+def _largest(value: Array, rounding: float) -> float:
+    """The largest finite entry, or that of the terms when every entry is rounding."""
+    if value.dtype != np.float64:
+        return 0.0  # exact and certified numbers leave nothing
+    largest = float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
+    return largest if largest > rounding else rounding / ROUNDING
 
 
 def in_numbers(numbers: Numbers, given: Array) -> Array:

@@ -87,14 +87,18 @@ MINUS_INFINITY = Cell("minus-infinity", "∞")
 MASKED = Cell("masked", "■")
 
 
-def format_number(value: Any, numbers: NumberFormat) -> Cell:
+def format_number(value: Any, numbers: NumberFormat, rounding: float = 0.0) -> Cell:
     """One number on its own."""
+    if rounding and numbers.style != "numpy" and abs(value) <= rounding:
+        value = 0.0
     return _written([value], numbers)[0]
 
 
-def format_matrix(values: NDArray[Any], numbers: NumberFormat) -> Grid:
+def format_matrix(values: NDArray[Any], numbers: NumberFormat, rounding: float = 0.0) -> Grid:
     """A vector or a matrix; its entries share their decimals."""
     array: NDArray[Any] = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if rounding and numbers.style != "numpy":
+        array = np.where(np.abs(array) <= rounding, 0.0, array)
     if array.ndim not in (1, 2):
         raise ShapeError(f"a matrix has one or two axes, but one of shape {array.shape} was passed")
     table = array[np.newaxis, :] if array.ndim == 1 else array
@@ -188,7 +192,7 @@ def _numpy_cell(word: str) -> Cell:
 
 def _read(value: Any) -> Cell | Between:
     """What kind of number it is: a special cell, an exact expression, or bounds for its digits."""
-    if value is np.ma.masked:
+    if type(value).__name__ == "MaskedConstant":  # np.ma.masked; naming it would load np.ma
         return MASKED
     if isinstance(value, (bool, np.bool_)):
         return Cell("truth", str(bool(value)))

@@ -49,10 +49,10 @@ class MathML:
         match math:
             case Symbol() | Words():
                 return symbol_element(math) if isinstance(math, Symbol) else _words(math.text)
-            case Number(value):
-                return self.cell(format_number(value, self.numbers))
-            case Matrix(values):
-                return self.grid(format_matrix(values, self.numbers))
+            case Number(value, rounding):
+                return self.cell(format_number(value, self.numbers, rounding))
+            case Matrix(values, rounding):
+                return self.grid(format_matrix(values, self.numbers, rounding))
             case Product(factors):
                 return _row(*self.factors(math, factors))
             case Sum() | Negative():

@@ -44,10 +44,10 @@ class Plain:
         match math:
             case Symbol() | Words():
                 return line(symbol_text(math) if isinstance(math, Symbol) else math.text)
-            case Number(value):
-                return self._cell(format_number(value, self.numbers))
-            case Matrix(values):
-                return self.grid(format_matrix(values, self.numbers))
+            case Number(value, rounding):
+                return self._cell(format_number(value, self.numbers, rounding))
+            case Matrix(values, rounding):
+                return self.grid(format_matrix(values, self.numbers, rounding))
             case Product(factors):
                 return beside(*self.factors(math, factors))
             case Sum() | Negative():

@@ -118,10 +118,10 @@ class Tex:
         match math:
             case Symbol() | Words():
                 return symbol_tex(math) if isinstance(math, Symbol) else words_tex(math.text)
-            case Number(value):
-                return self.cell(format_number(value, self.numbers))
-            case Matrix(values):
-                return self.grid(format_matrix(values, self.numbers))
+            case Number(value, rounding):
+                return self.cell(format_number(value, self.numbers, rounding))
+            case Matrix(values, rounding):
+                return self.grid(format_matrix(values, self.numbers, rounding))
             case Product(factors):
                 return "".join(self.factors(math, factors))
             case Sum() | Negative():

@@ -22,7 +22,7 @@ from regard.graph.notation import (
     Transposed,
     Words,
 )
-from regard.show._format import NumberFormat, format_matrix, format_number
+from regard.show._format import Cell, NumberFormat, format_matrix, format_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,14 +58,13 @@ def level(math: Math, numbers: NumberFormat, flat: bool) -> Level:
             return Level.POWER
         case Symbol(_, _, sup):
             return Level.POWER if sup else Level.ATOM
-        case Number(value):
-            return _number_level(value, numbers, flat)
+        case Number(value, rounding):
+            return _number_level(format_number(value, numbers, rounding), numbers, flat)
         case _:
             return Level.ATOM
 
 
-def _number_level(value: object, numbers: NumberFormat, flat: bool) -> Level:
-    cell = format_number(value, numbers)
+def _number_level(cell: Cell, numbers: NumberFormat, flat: bool) -> Level:
     if cell.expression is not None:
         return level(cell.expression, numbers, flat)
     if cell.kind == "bound":
@@ -173,7 +172,7 @@ def is_tall(math: Math) -> bool:
 def left_out(formulas: tuple[Math, ...], numbers: NumberFormat) -> str:
     """What the elided matrices among these leave out, each phrase once."""
     found = (
-        format_matrix(matrix.values, numbers).left_out
+        format_matrix(matrix.values, numbers, matrix.rounding).left_out
         for math in formulas
         for matrix in matrices(math)
     )

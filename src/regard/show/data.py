@@ -76,20 +76,36 @@ def _step_data(computed: Run, step: Step) -> dict[str, Any]:
         "options": {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()},
         "operands": list(step.operands),
         "shape": list(value.shape),
-        "value": plain_values(value),
+        "value": plain_values(value, getattr(computed.numbers, "digits", 15)),
     }
 
 
-def plain_values(array: Array) -> Any:
-    """Nested lists; finite floats and truth values as they are, everything else as text."""
-    return _plain(array.tolist())
+def plain_values(array: Array, digits: int = 15) -> Any:
+    """Nested lists; finite floats and truth values as they are, everything else as text.
+
+    `digits` is how many a certified value is written with.
+    """
+    return _plain(array.tolist(), digits)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, digits: int) -> Any:
     if isinstance(value, list):
-        return [_plain(entry) for entry in value]
+        return [_plain(entry, digits) for entry in value]
     finite = isinstance(value, float) and isfinite(value)
-    return value if finite or isinstance(value, (bool, int)) else str(value)
+    if finite or isinstance(value, (bool, int)):
+        return value
+    if hasattr(value, "rad"):  # a certified ball
+        return _ball(value, digits)
+    return str(value)
+
+
+def _ball(ball: Any, digits: int) -> str:
+    """As many digits as were asked for, and how far the true value can be from them."""
+    if ball.is_finite():
+        return str(ball.str(digits, more=True))
+    if ball.is_nan():
+        return "nan"
+    return "inf" if ball > 0 else "-inf"
 
 
 # ---- reading it back -----------------------------------------------------------------------

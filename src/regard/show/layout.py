@@ -140,7 +140,10 @@ def at(tensor: Tensor, place: Place) -> Tensor:
 
 def _matrix(run: Run, name: str, place: Place) -> Math:
     tensor = at(run.tensor(name), place)
-    return Matrix(tensor.array) if tensor.array.ndim else Number(tensor.array[()])
+    rounding = run.roundings[name]
+    if not tensor.array.ndim:
+        return Number(tensor.array[()], rounding)
+    return Matrix(tensor.array, rounding)
 
 
 def _symbol(run: Run, name: str, layout: Layout, place: Place) -> Symbol:
@@ -193,10 +196,11 @@ def _entries(run: Run, step: Step, layout: Layout, place: Place) -> list[Block]:
     symbol = _symbol(run, step.name, layout, place)
     blocks: list[Block] = []
     operation = step.operation.with_sizes(run.graph.sizes)
+    rounding = run.roundings[step.name]
     for index in np.ndindex(result.shape):
         written_out = operation.entry(index, *operands)
         if written_out is not None:
-            sides = (_indexed(symbol, index), written_out, Number(result[index]))
+            sides = (_indexed(symbol, index), written_out, Number(result[index], rounding))
             blocks.append(Display(Equation(sides)))
     return blocks
 

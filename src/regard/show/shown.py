@@ -68,4 +68,6 @@ class Shown(ABC):
                 raise OptionError(f"show: no option {word!r}: {did_you_mean(word, WORDS)}")
         written = {word: how[word] for word in NUMBER_WORDS if word in how}
         chosen = {word: how[word] for word in DOCUMENT_WORDS if word in how}
+        if isinstance(chosen.get("only"), str):
+            chosen["only"] = (chosen["only"],)
         return self.document(**chosen), NumberFormat(**written)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from regard._errors import NoSuchStepError, OptionError, ShapeError
 from regard.graph.builders import OPTION_NAMES, build
-from regard.graph.cost import count
-from regard.graph.gradient import backward
-from regard.graph.heads import one_head
 from regard.graph.numbers import numbers_named, read_given
 from regard.graph.operation import Array
-from regard.graph.rewrites import Rewrite
 from regard.graph.run import Run, run
 from regard.show.document import Document
-from regard.show.costs import Costs
 from regard.show.layout import Layout, trace_document
 from regard.show.shown import Shown
+
+if TYPE_CHECKING:
+    from regard.graph.rewrites import Rewrite
+    from regard.show.costs import Costs
 
 
 class ShownStep(NamedTuple):
@@ -65,6 +64,8 @@ class Trace(Shown):
         heads = self.run.graph.sizes.get("h", 0)
         if not number.isdigit() or not 1 <= int(number) <= heads:
             raise NoSuchStepError(f"no head {number}: this {self.run.graph.kind} has heads 1 to {heads}")
+        from regard.graph.heads import one_head
+
         return replace(self, run=one_head(self.run, int(number) - 1), title=f"Head {number}")
 
     def __iter__(self) -> Iterator[ShownStep]:
@@ -101,11 +102,16 @@ class Trace(Shown):
 
     def cost(self, convention: str = "schoolbook", itemsize: int = 8) -> Costs:
         """What every step takes, as formulas and as numbers."""
+        from regard.graph.cost import count
+        from regard.show.costs import Costs
+
         table = count(self.run.graph, convention, itemsize)
         return Costs(table.graph, table.convention, table.rows)
 
     def gradient(self, d_output: Any = None, wrt: tuple[str, ...] | None = None) -> Trace:
         """The backward pass from the gradient of the last step; ones when none is passed."""
+        from regard.graph.gradient import backward
+
         graph = self.run.graph
         output = graph.steps[-1].name
         if wrt is None:
@@ -125,14 +131,14 @@ class Trace(Shown):
     # ---- shown
 
     def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
-        chosen = tuple(self._real(name) for name in ((only,) if isinstance(only, str) else only))
+        chosen = tuple(self._real(name) for name in only)
         return trace_document(self.run, Layout(level, chosen, self.names), self.title)
 
     def to_code(self, language: str = "numpy") -> str:
         """A short program that computes exactly this."""
         from regard.show.code import to_code
 
-        return to_code(self.run, language)
+        return to_code(self.run, language, self.names)
 
     def to_json(self) -> str:
         """Everything about this trace, in the documented format that `read_trace` reads."""

@@ -232,6 +232,7 @@ def _merge(items: Iterable[_Item]) -> tuple[list[_Item], list[tuple[int, str]]]:
     notes = []
     for item in sorted(items, key=lambda one: (one.printed, one.at)):
         first = kept.setdefault((item.found.name, item.found.head), item).found
+        # By repr, since NaN differs from itself.
         if repr(first.values) != repr(item.found.values):
             other = f"{quoted(item.found.written)} ({_size(item.found.values)})"
             told = f"{other} differs from the one on line {first.line}, which is kept"

@@ -11,17 +11,20 @@ _MARKUP = (
     r"[ \t]*+(?:[#>]++[ \t]*+|[-*][ \t]++)?+"
     r"(?:\*\*|__|\\(?:sub)*(?:section|paragraph|textbf)\*?\{)?+[ \t]*+"
 )
+# After the number: punctuation, a title in capitals, or nothing; "Exercise 1 showed" is prose.
 _NAMED = re.compile(
     rf"^{_MARKUP}(?:Exercise|Problem|Question|Task|Assignment(?=[ \t]*\d+[ \t]*[:.-]))"
     r"[ \t]*(?P<number>\d+)\b(?=[ \t]*(?:$|[:.)(\[*_}-]|(?-i:[A-Z])))[^\n]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+# A bare number starts an exercise only before a verb that asks for something.
 _NUMBERED = re.compile(
     rf"^{_MARKUP}(?P<number>\d+)[.)]\**[ \t]+\**(?:Compute|Calculate|Consider|Given|Let|Find"
     r"|Implement|Write|Show|Derive|Suppose|Assume|Determine|Work|Evaluate|Complete|Explain|For the"
     r"|You (?:will|are)|In this)\b[^\n]*$",
     re.MULTILINE,
 )
+# A heading, not a sentence that speaks of solutions.
 _SOLUTION = re.compile(
     rf"^{_MARKUP}(?:(?:sample|model|worked|full|proposed|my|suggested)[ \t]+)?"
     r"(?:solutions?|answer key|answers)\b(?:[ \t]+(?:to|for|of|key)\b[^\n:]{0,40}|[ \t]+[\d.]+)?"

@@ -15,6 +15,7 @@ BEGIN = re.compile(
     rf"(?P<spec>(?<=\*\}})\s*\[[a-z]\]|(?<=array\}})\s*(?:\[[a-z]\])?\s*{_NESTED})?"
 )
 _TEX_BEGIN = re.compile(r"\\[pb]?matrix\s*(?=\{)")
+# \left and \bigl, but neither \leftarrow nor \bigcup.
 _SIZE = r"\\(?:left|right|[bB]igg?[lr]?)(?![a-z])\s*"
 _FENCE = r"(?:\\[{}|]|\\[lr](?:brack|angle|paren)\b|[\[\]()|.])"
 _OPENING = re.compile(rf"(?:{_SIZE})?{_FENCE}?\s*")
@@ -22,6 +23,7 @@ _CLOSING = re.compile(rf"\s*(?:{_SIZE}{_FENCE}|[\])])")
 _FACTOR = re.compile(
     r"([+-]?[\d.]+(?:/\d+)?|[+-]?\\[dt]?frac\{\d+\}\{\d+\})\s*(?:\\cdot|\\times|\\,)?\s*"
 )
+# A length such as [2pt] belongs to the row end; any other bracket opens the next row.
 _ROW_END = re.compile(
     r"\\\\\*?(?:[ \t]*\[-?[\d.]+\s*(?:[a-z]{2}|\\\w+)\])?|\\cr\b|\\tabularnewline\b"
 )
@@ -95,6 +97,7 @@ def read_tuple(text: str, at: int) -> Block | None:
     if len(pieces) > 1 and not pieces[-1].strip():
         pieces.pop()
     numbers = [value for piece in pieces if (value := read_number(piece)) is not None]
+    # (5) is a number between parentheses, [5] a vector with one entry.
     alone = len(pieces) == 1 and not (opening[1] == "[" and text[closing.end() - 1] == "]")
     if len(numbers) < len(pieces) or alone:
         return None

@@ -14,6 +14,7 @@ _COMMENT = re.compile(r"%[^\n]*")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _ROW_END = re.compile(r"[;\n]")
 _CELL = re.compile(r"[^\s,;]+")
+# Python would take "1 -2" for a difference and "] [" for an index.
 _NO_COMMA = re.compile(r"(?:[\d.]|inf|nan)\s+[-+]?(?:[\d.]|inf|nan)|\]\s*\[", re.IGNORECASE)
 _INNER_ROW = re.compile(r"\[([^\[\]]*)\]")
 

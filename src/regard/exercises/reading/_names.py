@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 _GROUP = r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})*\}"
+# As the base of a name: {\mathbf W}_Q is one, a line of JSON is none.
 _SHORT_GROUP = r"\{(?:[^{}\[\]\n]|\{[^{}\n]*\}){1,40}\}"
 _STYLE = (
     r"\\(?:mathbf|boldsymbol|bm|pmb|mathrm|mathit|mathsf|mathcal|mathbb|mathtt|textbf|textit|textrm"
@@ -36,6 +37,7 @@ _WEIGHTS = frozenset({"w", "weight", "weights", "proj", "projection"})
 _BIASES = frozenset({"b", "bias"})
 _FILLERS = frozenset({"head", "heads", "matrix", "mat", "vector"})
 _INPUTS = frozenset({"x", "input", "inputs", "embedding", "embeddings", "tokens"})
+# In a cross-attention the queries come from this side, keys and values from the other.
 _OTHER_SIDE = frozenset({"enc", "encoder", "kv", "memory", "mem", "source", "src"})
 _THIS_SIDE = frozenset({"dec", "decoder", "q", "query", "target", "tgt"})
 
@@ -75,6 +77,7 @@ def understand(written: str) -> Name:
     words = [piece for piece in pieces if not piece.isdigit()]
     if len(words) > 1:
         words = [word for word in words if word.lower() not in _FILLERS] or words
+    # The h of W_{h_1}^Q counts heads; in W_h it would be the name.
     if numbers and len(words) > 2 and "h" in words[1:]:
         words.remove("h")
     symbol = _symbol(words) if len(numbers) < 2 else None

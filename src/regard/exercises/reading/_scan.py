@@ -17,6 +17,9 @@ from regard.exercises.reading._text import OPERATOR_AFTER, SKIPPED, line_of, quo
 
 _EQUALS = re.compile(r"(?<![=<>!+\-*/|^%@~])=(?!=)")
 _LEFT_WINDOW = 300
+# K = V = X: nobody writes longer ones, and following them all would take cubic time.
+_LONGEST_CHAIN = 6
+# Between a name and its equals sign: markup, the space it lies in, or a type annotation.
 _DECORATION = (
     r"[\s:&$*`\"]*(?:\\in\s*\\mathbb\s*\{?R\}?\s*\^\s*\{[^{}]*\}"
     r"|:\s*(?:np|torch|list)\b[\w.\[\]]*)?[\s:&$*`]*"
@@ -30,9 +33,10 @@ _FREE_BEFORE = re.compile(
     r"|\\end\{[^{}]*\}\s*(?:\n|\\q?quad)|(?:^|\s)\(?[\w.]{1,4}\)"
     r"|(?<![\\A-Za-z])(?:a|[A-Za-z][a-z]+))[ \t]*$"
 )
-_UNCOMPUTED = re.compile(r"(?:np|numpy|torch|jnp)\.\w*(?:array|tensor)\w*\(\s*(\w+)\s*[,)]")
+_CONVERSION = re.compile(r"(?:np|numpy|torch|jnp)\.\w*(?:array|tensor)\w*\(\s*(\w+)\s*[,)]")
 _LINE_END = re.compile(r"[^\n;#]*")
 _RANDOM = re.compile(r"rand|normal|uniform")
+# A colon, a verb right before an array, or a line that holds nothing but a name.
 _INTRODUCES = re.compile(
     r":(?=[\s*$`]|\[|\\)|\b(?:is|are|be|by|follows|matrix|vector)[ \t]*(?=[$\n\\]|\[\[)"
     rf"|^[ \t#>*`$-]*{SYMBOL}[*`$ \t]*$",
@@ -52,6 +56,7 @@ _PHRASES = (
     (r"quer(?:y|ies)\b", "Q"), (r"keys?\b", "K"), (r"values?\b", "V"),
     (r"input|embedding", "X"),
 )  # fmt: skip
+# In prose "keys" and "a" are words; Q, W_Q and $k$ are symbols.
 _WORDS_FOR_SYMBOLS = re.compile(r"[a-z]+|[b-zB-Z]+[a-z]*[a-z]")
 _NAME_LINE = re.compile(
     rf"[\s#>*`$\"{{,-]*(?:the\s+)?(?:(?:matrix|vector|array|tensor)\s+)?(?P<symbol>{SYMBOL})"
@@ -173,7 +178,7 @@ def _targets(found: Scan, equals: int) -> list[_Target]:
     """The names left of an equals sign, the nearest first: two of them in ``K = V =``."""
     targets: list[_Target] = []
     end = equals
-    while True:
+    while len(targets) < _LONGEST_CHAIN:
         first = max(0, end - _LEFT_WINDOW)
         left = _LEFT.search(found.text[first:end])
         if left is None:
@@ -181,10 +186,11 @@ def _targets(found: Scan, equals: int) -> list[_Target]:
         at = first + left.start("symbol")
         written = found.original[at : first + left.end("symbol")]
         targets.append(_Target(understand(left["symbol"]), written, at))
-        before = found.text[:at].rstrip(" \t&$")
+        before = found.text[first:at].rstrip(" \t&$")
         if not before.endswith("=") or before.endswith("=="):
             return [] if _is_keyword(found.text, targets[0]) else targets
-        end = len(before) - 1
+        end = first + len(before) - 1
+    return []
 
 
 def _is_keyword(text: str, target: _Target) -> bool:
@@ -273,7 +279,7 @@ def _read_right_side(found: Scan, targets: list[_Target], at: int) -> None:
 
 
 def _is_conversion(target: _Target, right: str) -> bool:
-    conversion = _UNCOMPUTED.search(right)
+    conversion = _CONVERSION.search(right)
     return conversion is not None and conversion[1] == target.written
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from regard.exercises.reading._text import line_of, quoted
 
+# What says to leave scaling out is looked for first: "skip dividing by √d_k" names the root too.
 _ROOT = r"(?:\\sqrt|√|sqrt|square root|d_k)(?:\([^)\n]{0,20}\))?"
 _LEAVING_OUT = (
     r"\b(?:without|no|skip(?:ping)?|omit(?:ting)?|ignor(?:e|ing)|leav(?:e|ing) out|drop(?:ping)?)"

@@ -62,8 +62,9 @@ def _read_separated(text: str, at: int) -> Block | None:
     for line in _lines(text, at):
         separator = _separator(line.text)
         numeric = [read_number(cell.text) is not None for cell in _split(line, separator)]
-        if not any(numeric) if lines else False:
+        if lines and not any(numeric):
             break
+        # Spaces also separate words, so that here a line needs more evidence to count as data.
         if lines and separator is _SEPARATORS[-1] and sum(numeric) * 2 < len(numeric):
             break
         lines.append(line)
@@ -123,6 +124,7 @@ def _is_header(row: list[Cell]) -> bool:
     numbers = [read_number(cell.text) is not None for cell in row]
     if not any(numbers):
         return True
+    # Column numbers beside a corner label; numbers alone are taken as data.
     beside = [cell.text for cell in row[1:]]
     return not numbers[0] and all(numbers[1:]) and _counts_up(beside)
 

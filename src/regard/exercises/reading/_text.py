@@ -10,12 +10,16 @@ _PLAINER = str.maketrans(
     | dict.fromkeys("\u00a0\u2002\u2003\u2005\u2007\u2008\u2009\u200a\u202f\u3000", " ")
     | dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 )
+# Mathematical alphanumerics: bold, italic or script letters that are characters of their own.
 _STYLED_LETTER = re.compile("[\U0001d400-\U0001d7ff]")
+# Session prompts, quotation marks of e-mail, code fences, and Markdown's escape before "_".
 _PROMPT = re.compile(
     r"^[ \t]*(?:In ?\[\d*\]:|>>>|\.\.\.(?=[ \t])|>(?=[ \t]))|\\(?=_)|^[ \t]*`{3,}[^`\n]*$",
     re.MULTILINE,
 )
+# A single letter after an array is a factor, unless an equals sign makes it the next name.
 _NOT_A_NAME_FOR_THE_NEXT = r"(?![\w^{}()\\]{0,40}\s*(?:[=:]|&=|\\in\b))"
+# What shows that an array is only one operand of a longer formula.
 OPERATOR_AFTER = re.compile(
     r"[(\[]|\s*(?:\\[,;:!]|~|\s)*"
     r"(?:\\begin\{[pbBvV]?(?:small)?(?:matrix|array)|\\left(?![a-z])"
@@ -30,6 +34,7 @@ TRANSPOSE = re.compile(
     r"\{[ \t]*(?:\\top|\\intercal|\\prime|⊤|[Tt]|\\(?:mathsf|mathrm|text|rm)[ {]*T\}?)[ \t]*\}"
     r"|(?:\\top\b|\\intercal\b|\\prime\b|⊤|[Tt](?![A-Za-z])|\\(?:mathsf|mathrm|text)[ {]*T\}?)))"
 )
+# What may stand between an equals sign and the array: delimiters of formulas and of code.
 SKIPPED = re.compile(
     r"(?:[\s$*`&]|\\\[|\\\((?!\\)|\\displaystyle\b|\\begin\{(?:equation|align|aligned|gather|split)\*?\})*"
 )

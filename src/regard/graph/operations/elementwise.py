@@ -18,6 +18,7 @@ from regard.graph.operation import (
     Axes,
     Axis,
     Cost,
+    Magnitude,
     Operand,
     Operation,
     Setting,
@@ -25,6 +26,7 @@ from regard.graph.operation import (
     check_shared,
     core_of,
     entries,
+    rounding_of_sum,
     union,
 )
 from regard.graph.polynomial import Polynomial
@@ -70,9 +72,11 @@ class _Pairwise(Operation):
         return [entry_at(place, names, operand) for operand in operands]
 
 
-@dataclass(frozen=True)
 class Add(_Pairwise):
     word = "add"
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return rounding_of_sum(*operands)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         a, b = self._arrays(*operands)
@@ -94,9 +98,11 @@ class Add(_Pairwise):
         return gradient, gradient
 
 
-@dataclass(frozen=True)
 class Subtract(_Pairwise):
     word = "subtract"
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return rounding_of_sum(*operands)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         a, b = self._arrays(*operands)
@@ -119,7 +125,6 @@ class Subtract(_Pairwise):
         return gradient, tape.add(Negate(), gradient)
 
 
-@dataclass(frozen=True)
 class Multiply(_Pairwise):
     word = "multiply"
 
@@ -144,7 +149,6 @@ class Multiply(_Pairwise):
         return tape.add(Multiply(), gradient, b), tape.add(Multiply(), gradient, a)
 
 
-@dataclass(frozen=True)
 class Divide(_Pairwise):
     word = "divide"
 
@@ -182,7 +186,6 @@ class _Entrywise(Operation):
         return self.formula(Number(a.array[place]))
 
 
-@dataclass(frozen=True)
 class Negate(_Entrywise):
     word = "negate"
 
@@ -289,7 +292,6 @@ class Scale(_Entrywise):
         return (tape.add(self, gradient),)
 
 
-@dataclass(frozen=True)
 class Sqrt(_Entrywise):
     word = "sqrt"
 
@@ -309,7 +311,6 @@ class Sqrt(_Entrywise):
         return (tape.add(Affine(factor="1/2"), tape.add(Divide(), gradient, step)),)
 
 
-@dataclass(frozen=True)
 class Tanh(_Entrywise):
     word = "tanh"
 
@@ -361,9 +362,11 @@ class SoftCap(_Entrywise):
         return (tape.add(Multiply(), gradient, slope),)
 
 
-@dataclass(frozen=True)
 class Sigmoid(_Entrywise):
     word = "sigmoid"
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return 0.0
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         one = setting.numbers.constant(1)
@@ -385,11 +388,13 @@ class Sigmoid(_Entrywise):
         return (tape.add(Multiply(), gradient, slope),)
 
 
-@dataclass(frozen=True)
 class NormalCdf(_Entrywise):
     """Φ(x) = ½(1 + erf(x/√2)): the share of a standard normal below x, as GELU weighs with it."""
 
     word = "normal-cdf"
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return 0.0
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         numbers = setting.numbers
@@ -413,7 +418,6 @@ class NormalCdf(_Entrywise):
         return (tape.add(Multiply(), gradient, slope),)
 
 
-@dataclass(frozen=True)
 class NormalDensity(_Entrywise):
     """φ(x) = e^(−x²/2) / √(2π), the slope of Φ."""
 

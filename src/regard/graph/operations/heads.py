@@ -17,6 +17,7 @@ from regard.graph.operation import (
     Axes,
     Axis,
     Cost,
+    Magnitude,
     Operand,
     Operation,
     Setting,
@@ -25,6 +26,7 @@ from regard.graph.operation import (
     entries,
     matrix_of,
     named_axis,
+    rounding_of_sum,
 )
 from regard.graph.polynomial import Polynomial
 from regard.graph.program import Program, Regrouping, Span
@@ -57,6 +59,7 @@ class Split(Operation):
     def axes(self, *operands: Axes) -> Axes:
         (a,) = operands
         heads = Polynomial.of(self.heads)
+        _refuse_heads(self.word, a)
         rows, columns = matrix_of(self.word, a)
         if self.layout == "rows":
             rows = rows._replace(size=rows.size.over(heads))
@@ -92,6 +95,11 @@ class Split(Operation):
         (a,) = tape.operands(step)
         rows, columns = matrix_of(self.word, tape.axes(a))
         return (tape.add(Merge(self.heads, self.layout, rows.name, columns.name), gradient),)
+
+
+def _refuse_heads(word: str, axes: Axes) -> None:
+    if any(axis.name == "head" for axis in axes):
+        raise ShapeError(f"{word}: there already is a head axis")
 
 
 def cut(array: Array, heads: int, layout: str) -> Array:
@@ -206,6 +214,9 @@ class GroupSum(Operation):
         few = many._replace(size=Polynomial.of(self.fewer))
         return tuple(few if axis == many else axis for axis in operands[0])
 
+    def rounding(self, *operands: Magnitude) -> float:
+        return rounding_of_sum(*operands)
+
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
         place, fewer = a.place("head"), Polynomial.of(self.fewer).evaluate(setting.sizes)
@@ -268,6 +279,7 @@ class PutHead(Operation):
 
     def axes(self, *operands: Axes) -> Axes:
         axis = Axis("head", Polynomial.parse(self.heads))
+        _refuse_heads(self.word, operands[0])
         batch = tuple(a for a in operands[0] if a.name == "batch")
         return (*batch, axis, *core_of(operands[0]))
 

@@ -16,14 +16,17 @@ from regard.graph.operation import (
     Axes,
     Axis,
     Cost,
+    Magnitude,
     Operand,
     Operation,
+    ROUNDING,
     Setting,
     Tensor,
     check_shared,
     core_of,
     entries,
     named_axis,
+    rounding_of_sum,
 )
 from regard.graph.operations.elementwise import Multiply, Scale
 from regard.graph.polynomial import Polynomial
@@ -96,6 +99,10 @@ class MatMul(Operation):
         shape = tuple(operand.array.shape[operand.place(name)] for name in operand.core)
         return shape[::-1] if transpose else shape
 
+    def rounding(self, *operands: Magnitude) -> float:
+        a, b, *_ = operands
+        return ROUNDING * a.largest * b.largest
+
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         a, b = operands
         leading = leading_of(a.names, b.names)
@@ -128,7 +135,7 @@ class MatMul(Operation):
 
     def cost(self, convention: str, *operands: Axes) -> Cost:
         left, _ = self._sides(*operands)
-        inner, results = left[-1].size, entries(self.axes(*operands))
+        inner, results = left[-1].size, entries(MatMul.axes(self, *operands))
         return Cost(multiplications=results * inner, additions=results * (inner - 1))
 
     def code(self, program: Program, target: Operand, *operands: Operand) -> None:
@@ -233,7 +240,9 @@ class Outer(Operation):
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         a, b = tape.operands(step)
-        return tape.add(MatMul(), gradient, b), tape.add(MatMul(transpose_a=True), gradient, a)
+        row, column = (core_of(tape.axes(operand))[0].name for operand in (a, b))
+        to_a = tape.add(MatMul(row), gradient, b)
+        return to_a, tape.add(MatMul(column, transpose_a=True), gradient, a)
 
 
 @dataclass(frozen=True)
@@ -246,6 +255,9 @@ class Sum(Operation):
     def axes(self, *operands: Axes) -> Axes:
         gone = [named_axis(self.word, operands[0], name) for name in self.over]
         return tuple(axis for axis in operands[0] if axis not in gone)
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return rounding_of_sum(*operands)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
@@ -313,7 +325,6 @@ class Mean(Sum):
         return (tape.add(Spread(), share, a),)
 
 
-@dataclass(frozen=True)
 class Spread(Operation):
     """The first operand repeated along the axes that only the second one has."""
 
@@ -321,7 +332,13 @@ class Spread(Operation):
     arity = 2
 
     def axes(self, *operands: Axes) -> Axes:
-        return operands[1]
+        a, like = operands
+        for axis in a:
+            named_axis(self.word, like, axis.name)
+        return like
+
+    def check(self, step: str, *operands: tuple[str, Tensor]) -> None:
+        check_shared(step, *operands)
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         a, like = operands

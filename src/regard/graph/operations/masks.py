@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from regard.graph.program import Program
 
 
-@dataclass(frozen=True)
 class Mask(_Pairwise):
     """The mask added to the scores; −∞ stays −∞ whatever the score is, NaN included."""
 
@@ -82,7 +81,6 @@ class Mask(_Pairwise):
         return gradient, gradient
 
 
-@dataclass(frozen=True)
 class Attend(MatMul):
     """A product of weights and values, without the terms whose score (third operand) is −∞.
 

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard._errors import ShapeError
 from regard.graph import notation
 from regard.graph.notation import Math, Number, Words
 from regard.graph.operation import (
     Array,
     Axes,
     Cost,
+    Magnitude,
     Operand,
     Operation,
     Setting,
     Tensor,
     check_shared,
+    core_of,
     entries,
     named_axis,
     union,
@@ -65,6 +68,9 @@ class Exp(_Entrywise):
         places = tuple(a.place(name) for name in self.over)
         largest = np.max(a.array, axis=places, keepdims=True, initial=-np.inf)
         return np.where(np.isneginf(largest), 0.0, largest)
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return 0.0
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
@@ -118,11 +124,13 @@ class Exp(_Entrywise):
         return (tape.add(Multiply(), gradient, step),)
 
 
-@dataclass(frozen=True)
 class Normalise(Divide):
     """Each exponential over its sum; a group that is masked as a whole gets weights 0."""
 
     word = "normalise"
+
+    def rounding(self, *operands: Magnitude) -> float:
+        return 0.0
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         numbers = setting.numbers
@@ -184,6 +192,8 @@ class AppendSink(Operation):
         scores, sinks = operands
         sizes = {axis.name: axis for axis in (*leading_axes(scores, sinks), *scores)}
         names = union(tuple(a.name for a in scores), tuple(a.name for a in sinks))
+        if found := core_of(sinks):
+            raise ShapeError(f"{self.word}: one sink for each head, but it has a {found[0].name} axis")
         key = named_axis(self.word, scores, self.axis)
         sizes[self.axis] = key._replace(size=key.size + 1)
         return tuple(sizes[name] for name in names)
