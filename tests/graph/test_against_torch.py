@@ -19,6 +19,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from regard.graph.builders import build  # noqa: E402
 from regard.graph.gradient import backward  # noqa: E402
+from regard.graph.heads import one_head  # noqa: E402
 from regard.graph.numbers import read_given  # noqa: E402
 from regard.graph.run import Run, run  # noqa: E402
 
@@ -478,6 +479,26 @@ def test_weights_of_a_query_sum_to_one_or_to_nothing(case: str) -> None:
     sums = ours.values["weights"].sum(axis=-1)
     live = ours.values["sums"] != 0
     np.testing.assert_allclose(sums, live.astype(float), rtol=1e-13)
+
+
+WITH_HEADS = [case for case in CASES if "h" in prepared(case)[0].graph.sizes]
+
+
+@pytest.mark.parametrize("case", WITH_HEADS)
+def test_one_head_alone(case: str) -> None:
+    """Each step of a head is the slice of that step of all heads."""
+    whole, _ = prepared(case)
+    heads = whole.graph.sizes["h"]
+    for index in range(heads):
+        alone = one_head(whole, index)
+        assert "context" in alone.graph
+        for name in set(alone.graph.names) & set(whole.graph.names):
+            tensor = whole.tensor(name)
+            wanted = tensor.array
+            if "head" in tensor.names:
+                shared = heads // wanted.shape[tensor.place("head")]
+                wanted = wanted.take(index // shared, axis=tensor.place("head"))
+            np.testing.assert_allclose(alone.values[name], wanted, rtol=1e-12, err_msg=name)
 
 
 # ---- torch's own attention -------------------------------------------------------------------

@@ -298,7 +298,7 @@ def test_shapes(kind: str, shapes: Shapes, options: dict[str, Any], message: str
         ),
         (
             {"positions": "rotary", "rotary_layout": "halves"},
-            "`rotary_layout` must be one of 'half', 'interleaved', but 'halves' was passed; did you",
+            "`rotary_layout` must be one of 'half', 'interleaved', but 'halves' was passed; did",
         ),
         ({"casual": True}, "no option 'casual': did you mean 'causal'"),
         ({"heads": 2}, "`heads=2` changes nothing in this attention: leave it out"),

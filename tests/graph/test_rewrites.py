@@ -340,6 +340,10 @@ def test_options_in_any_order_are_the_same_change() -> None:
         (Operands("scores", ("Q", "weights")), r"'scores' uses \['weights'\] before"),
         (Operands("scores", ("Q", "zzz")), r"'scores' uses \['zzz'\] before"),
         (Operands("scores", ("Q",)), "'scores' has 1 operands, but the operation matmul takes 2"),
+        (
+            Operands("masked", ("K", "mask_causal")),
+            "step 'masked': mask: operands over dim, key and over key, query; one must have all",
+        ),
         (Swap("scores", "weights"), r"'scaled' uses \['weights'\] before"),
         (Swap("Q", "L"), "no step 'L'"),
         (Substitute("sums", Add()), "'sums' has 1 operands, but the operation add takes 2"),

@@ -292,7 +292,13 @@ def _design(asked: Design, variant: str, at: Answering) -> Answer:
     chosen, symbols = at.exercise.variants[variant], at.symbols(variant)
     names = at.names(variant, {})
     formulas = {**chosen.constants, **chosen.givens}
-    gap = distance(*(evaluate(side, names) for side in (asked.property, asked.target)))
+    reached, target = (evaluate(side, names) for side in (asked.property, asked.target))
+    if np.shape(reached) != np.shape(target):
+        raise ExerciseError(
+            f"{asked.property} is {shape_text(np.shape(reached))}, but its target {asked.target} "
+            f"is {shape_text(np.shape(target))}"
+        )
+    gap = distance(reached, target)
     if not gap <= asked.within:
         raise ExerciseError(
             f"the design of {', '.join(asked.design)} misses its property: {asked.property} and "
@@ -303,8 +309,8 @@ def _design(asked: Design, variant: str, at: Answering) -> Answer:
         for name in asked.design
     ]
     shown = [
-        Display(Equation((written(side, symbols), _math(evaluate(side, names)))))
-        for side in (asked.property, asked.target)
+        Display(Equation((written(side, symbols), _math(value))))
+        for side, value in ((asked.property, reached), (asked.target, target))
     ]
     words = Paragraph(("With the numbers given, these differ by at most ", Number(gap), ":"))
     value = {name: formulas[name] for name in asked.design}
@@ -464,9 +470,14 @@ def _table(table: Table, variant: str, at: Answering) -> Block:
 
 
 def _whole(value: float) -> float | int:
-    return int(value) if value == int(value) else value
+    return int(value) if float(value).is_integer() else value
 
 
 def _math(value: Any) -> Math:
     array = np.asarray(value)
+    if array.ndim > 2:
+        raise ExerciseError(
+            f"an array of {shape_text(array.shape)} cannot be shown here: choose a part of it, "
+            "such as weights[1] for the first head"
+        )
     return Matrix(array) if array.ndim else Number(array[()])

@@ -193,7 +193,9 @@ def _check_shape(shape: tuple[int, ...], axes: int | None) -> None:
 
 def _blamed(variant: Variant, message: str) -> tuple[str, ...]:
     """The word of the file that an error about a whole computation names."""
-    words = {word: (part, word) for part in ("givens", "options") for word in getattr(variant, part)}
+    words = {
+        word: (part, word) for part in ("givens", "options") for word in getattr(variant, part)
+    }
     mentioned = (word for word in re.findall(r"(?<![\w-])\w+(?![\w-])", message) if word in words)
     word = next(mentioned, "")
     return words.get(word, ("givens",) if variant.givens else ("draws",))
@@ -222,7 +224,8 @@ def _choice(at: Checker, asked: Choice, variant: str, path: Place) -> None:
 
 
 def _formula(at: Checker, asked: Formula, variant: str, path: Place) -> None:
-    for steps in asked.formula.values():
+    for words, steps in asked.formula.items():
+        at.check_prose(words, variant, *path, "formula", words)
         at.steps(variant, steps)
     with at.blaming(*path, "count"):
         for count in asked.count:

@@ -46,6 +46,7 @@ TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int | None": ("a whole number", lambda value: type(value) is int),
     "float": ("a number", lambda value: type(value) in (int, float)),
     "table": ("a table", lambda value: isinstance(value, dict)),
+    "anything": ("anything", lambda _: True),  # what it may be, its own reader says
     "list": ("a list of tables", lambda value: _all(value, dict)),
     "tuple[str, ...]": ("a text or a list of texts", lambda value: _all(value, str)),
     "tuple[int, ...]": ("a list of whole numbers", lambda value: _all(value, int)),
@@ -195,19 +196,13 @@ def _variant(
         raise source.fail(f"unknown kind {kind!r}: {did_you_mean(str(kind), KINDS)}", *path, "kind")
     for part, known in (("givens", tuple(GIVEN_SYMBOLS)), ("options", OPTION_NAMES)):
         _words(source, own.get(part, {}), dict.fromkeys(known, "anything"), (*path, part))
-    other_kind = kind != base.get("kind", kind)
-    parts = {
-        part: {**({} if other_kind and part in own else base.get(part, {})), **own.get(part, {})}
-        for part in ("givens", "options", "constants")
-    }
-    if other_kind:
-        parts["options"] = dict(own.get("options", {}))
+    parts = {part: dict(own.get(part, {})) for part in ("givens", "options", "constants")}
+    for part in parts:
+        if kind == base.get("kind", kind) or (part != "options" and part not in own):
+            parts[part] = {**base.get(part, {}), **parts[part]}
     draws = own.get("draws", base.get("draws"))
     place = (*path, "draws") if "draws" in own else ("draws",)
     return Variant(kind, **parts, draws=_draws(source, draws, *place) if draws else None)
-
-
-TYPES["anything"] = ("anything", lambda _: True)
 
 
 def _draws(source: Source, data: Mapping[str, Any], *path: str) -> Draws:

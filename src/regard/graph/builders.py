@@ -542,9 +542,8 @@ def _biased(b: _Builder, scores: str) -> str:
     rows, columns = _tokens(b)
     if _positions(b) == "alibi":
         has_heads = bool(_leading(b, scores, "head"))
-        if not has_heads:
-            b.set_size("h", 1, "alibi")
-        operation = Alibi("h", rows, columns, _standing(b, _aligned_at_end(b)))
+        start = _standing(b, _aligned_at_end(b))
+        operation = Alibi("h" if has_heads else "1", rows, columns, start)
         slopes = b.step("distance", Symbol("D"), operation)
         if not has_heads:
             slopes = b.step("distance_1", Symbol("D", "1"), PickHead(0), slopes)

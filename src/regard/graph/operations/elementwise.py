@@ -56,7 +56,7 @@ class _Pairwise(Operation):
         if not (a <= b or b <= a):
             raise ShapeError(
                 f"{self.word}: operands over {', '.join(sorted(a))} and over "
-                f"{', '.join(sorted(b))} have no entries in common"
+                f"{', '.join(sorted(b))}; one must have all axes of the other"
             )
         return tuple(found[n] for n in union(*(tuple(a.name for a in axes) for axes in operands)))
 

@@ -185,7 +185,8 @@ class Repeat(Operation):
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         (a,) = operands
         place = a.place("head")
-        return a.array.repeat(Polynomial.of(self.heads).evaluate(setting.sizes) // a.array.shape[place], axis=place)
+        heads = Polynomial.of(self.heads).evaluate(setting.sizes)
+        return a.array.repeat(heads // a.array.shape[place], axis=place)
 
     def formula(self, *operands: Math) -> Math:
         return notation.product(operands[0], Words("shared by neighbouring heads"))

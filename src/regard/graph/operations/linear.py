@@ -12,6 +12,7 @@ from regard._errors import ShapeError
 from regard.graph import notation
 from regard.graph.notation import Math, Number, Transposed, Words
 from regard.graph.operation import (
+    ROUNDING,
     Array,
     Axes,
     Axis,
@@ -19,7 +20,6 @@ from regard.graph.operation import (
     Magnitude,
     Operand,
     Operation,
-    ROUNDING,
     Setting,
     Tensor,
     check_shared,

@@ -193,7 +193,7 @@ class AppendSink(Operation):
         sizes = {axis.name: axis for axis in (*leading_axes(scores, sinks), *scores)}
         names = union(tuple(a.name for a in scores), tuple(a.name for a in sinks))
         if found := core_of(sinks):
-            raise ShapeError(f"{self.word}: one sink for each head, but it has a {found[0].name} axis")
+            raise ShapeError(f"{self.word}: a sink is one number, but has a {found[0].name} axis")
         key = named_axis(self.word, scores, self.axis)
         sizes[self.axis] = key._replace(size=key.size + 1)
         return tuple(sizes[name] for name in names)
