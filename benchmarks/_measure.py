@@ -12,7 +12,9 @@ def command(*words: str) -> Callable[[], object]:
     return lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
-def interleaved_medians(contestants: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
+def interleaved_medians(
+    contestants: dict[str, Callable[[], object]], runs: int
+) -> dict[str, float]:
     """Call every contestant in turn, `runs` times over; return the median seconds of each.
 
     Taking turns spreads a passing load on the machine over all of them alike.

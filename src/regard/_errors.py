@@ -1,16 +1,16 @@
 """Every error that regard raises on purpose.
 
-    RegardError
-    ├── ShapeError          (ValueError)   sizes or axes that do not fit together
-    ├── OptionError         (ValueError)   a word or a value that an option does not take
-    ├── NumberError         (ValueError)   a value that is no number, or not one for this reading
-    ├── SizeLimitError      (ValueError)   too large for the reading that was asked for
-    ├── NoSuchStepError     (KeyError)     a step name that the graph does not have
-    ├── RewriteError        (ValueError)   a rewrite that does not apply to this graph
-    ├── FileError           (ValueError)   a file that cannot be read, with its place and line
-    │   ├── ExerciseError                  an exercise file that breaks the format
-    │   └── AssignmentError                a pasted assignment that cannot be understood
-    └── MissingExtraError   (ImportError)  an optional part that is not installed
+RegardError
+├── ShapeError          (ValueError)   sizes or axes that do not fit together
+├── OptionError         (ValueError)   a word or a value that an option does not take
+├── NumberError         (ValueError)   a value that is no number, or not one for this reading
+├── SizeLimitError      (ValueError)   too large for the reading that was asked for
+├── NoSuchStepError     (KeyError)     a step name that the graph does not have
+├── RewriteError        (ValueError)   a rewrite that does not apply to this graph
+├── FileError           (ValueError)   a file that cannot be read, with its place and line
+│   ├── ExerciseError                  an exercise file that breaks the format
+│   └── AssignmentError                a pasted assignment that cannot be understood
+└── MissingExtraError   (ImportError)  an optional part that is not installed
 """
 
 from __future__ import annotations

@@ -95,7 +95,10 @@ def test_a_draft_is_an_exercise_that_solves_the_same(
     [
         (["solve"], "name an exercise or a file"),
         (["solve", "unscaled-self-atention"], "did you mean 'unscaled-self-attention'"),
-        (["solve", "unscaled-self-attention", "--only", "wieghts"], "nothing asked is .wieghts.: did you mean .weights."),
+        (
+            ["solve", "unscaled-self-attention", "--only", "wieghts"],
+            "nothing asked is .wieghts.: did you mean .weights.",
+        ),
         (["solve", "unscaled-self-attention", "--digits", "0"], "`digits` must be .* at least 1"),
         (["solve", "unscaled-self-attention", "--width", "3"], "at least 20, but 3"),
         (["solve", "unscaled-self-attention", "-o", "no/such/folder/x.md"], "no/such/folder"),

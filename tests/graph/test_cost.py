@@ -168,7 +168,7 @@ def test_a_size_that_is_none_is_refused(kind: str, sizes: dict[str, int], messag
 
 def test_an_unknown_convention_and_growth_symbol_are_refused() -> None:
     graph = count_graph("attention", {})
-    with pytest.raises(regard.OptionError, match="'stabel'.*did you mean 'stable'"):
+    with pytest.raises(regard.OptionError, match=r"'stabel'.*did you mean 'stable'"):
         count(graph, "stabel")
     with pytest.raises(regard.OptionError, match="'n' is no size of this attention"):
         count(graph).growth([4], symbols=["n"])

@@ -50,12 +50,12 @@ def test_aliases_address_and_print_steps() -> None:
     changed = trace.replace(Z=np.ones((5, 9)))
     np.testing.assert_allclose(changed["output"].value, np.ones((5, 9)) @ WO)
     assert "Z: query × dim, 5×9" in trace.to_text()
-    with pytest.raises(regard.NoSuchStepError, match="'wieghts'.*did you mean 'weights'"):
+    with pytest.raises(regard.NoSuchStepError, match=r"'wieghts'.*did you mean 'weights'"):
         multi_head(names={"wieghts": "A"})
 
 
 def test_a_misspelt_step_names_the_closest() -> None:
-    with pytest.raises(regard.NoSuchStepError, match="no step 'contxt'.*did you mean 'context'"):
+    with pytest.raises(regard.NoSuchStepError, match=r"no step 'contxt'.*did you mean 'context'"):
         multi_head()["contxt"]
 
 
@@ -100,13 +100,13 @@ def test_levels_show_more_and_more() -> None:
     assert "scores" in texts[1]
     assert "1·1" not in texts[1]
     assert "1·1 + 2·2 + 3·1 = 8" in texts[2]
-    with pytest.raises(regard.OptionError, match="`level` must be one of .*'stepps'"):
+    with pytest.raises(regard.OptionError, match=r"`level` must be one of .*'stepps'"):
         trace.to_text(level="stepps")
 
 
 def test_an_unknown_keyword_of_showing_is_refused() -> None:
     trace = regard.work("dot-product", s=[1], h=[[1], [2]])
-    with pytest.raises(regard.OptionError, match="'digit'.*did you mean 'digits'"):
+    with pytest.raises(regard.OptionError, match=r"'digit'.*did you mean 'digits'"):
         trace.to_text(digit=3)
 
 

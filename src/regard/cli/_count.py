@@ -26,7 +26,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", help="a kind of computation, or an exercise")
     parser.add_argument("--size", metavar="NAME=N,…", help="sizes of a kind, such as n=128,d_k=64")
-    parser.add_argument("--convention", choices=CONVENTIONS, default="schoolbook", help="how to count")
+    parser.add_argument(
+        "--convention", choices=CONVENTIONS, default="schoolbook", help="how to count"
+    )
     parser.add_argument("--causal", action="store_true", help="with a causal mask")
     parser.add_argument("--growth", metavar="N,…", help="the totals at these numbers of tokens")
     parser.add_argument("--figure", metavar="FILE", help="plot the growth (svg, png or pdf)")

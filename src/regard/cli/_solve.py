@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--style", choices=STYLES, help="how numbers are written")
     parser.add_argument("--digits", type=int, help="digits of each number")
     parser.add_argument("--new-pages", action="store_true", help="LaTeX: a page for each answer")
-    parser.add_argument("--draft", action="store_true", help="print the exercise file, not solve it")
+    parser.add_argument(
+        "--draft", action="store_true", help="print the exercise file, not solve it"
+    )
     said = parser.add_argument_group("what an assignment's text does not say")
     said.add_argument("--scale", help='"sqrt" (divide by √d_k) or a number (1 for none)')
     said.add_argument("--heads", type=int, help="how many heads")
@@ -50,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         _print_list()
         return 0
     if not arguments.source:
-        raise OptionError("solve: name an exercise or a file; `regard solve --list` shows the library")
+        raise OptionError(
+            "solve: name an exercise or a file; `regard solve --list` shows the library"
+        )
     solution = _solution(arguments)
     if arguments.draft:
         sys.stdout.write(to_toml(solution.exercise))

@@ -48,13 +48,17 @@ SAME = 1e-9  # results that differ by less are the same computation, rounded in 
 
 @dataclass
 class Answering:
-    """The traces of an exercise, made when they are first needed, and what was shown so far."""
+    """The traces of an exercise, made when they are first needed, and what was shown so far.
+
+    Steps that are wanted `alone` are shown without those that lead to them.
+    """
 
     exercise: Exercise
     how: Mapping[str, Any] = field(default_factory=dict)
     level: str = "steps"
     traces: dict[str, Trace] = field(default_factory=dict)
     shown: dict[str, set[str]] = field(default_factory=dict)
+    alone: frozenset[str] = frozenset()
 
     def at_level(self, level: str) -> Answering:
         """The same traces for another solution, of which nothing was shown yet."""
@@ -165,9 +169,13 @@ def _steps(asked: Steps, variant: str, at: Answering) -> Answer:
         return _in_other_numbers(asked, trace, at)
     wanted = [trace[name].name for name in asked.step]
     values = {name: plain_values(trace[name].value) for name in wanted}
-    if at.is_short:
-        return Answer(tuple(_results(trace, wanted, at)), values)
     needed, seen = trace.run.graph.upstream(*wanted), at.shown.setdefault(variant, set())
+    if at.alone:
+        needed = {name for name in needed - seen if {name, at.called(name)} & at.alone}
+    if at.is_short:
+        short = [name for name in trace.steps if name in needed] if at.alone else wanted
+        seen.update(short)
+        return Answer(tuple(_results(trace, short, at)), values)
     how = layout.Layout(at.level, (), trace.names)
     blocks: list[Block] = []
     for step in trace.run.graph.worked_steps:

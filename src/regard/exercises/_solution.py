@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -54,17 +54,16 @@ class Solution(Shown):
         one_of("level", level, LEVELS)
         words = (only,) if isinstance(only, str) else tuple(only)
         at = self._answering.at_level(level)
-        blocks = self._opening(at)
+        blocks = self._opening(at, short=at.is_short or bool(words))
         if not words and not at.is_short:
             blocks += given_blocks(MAIN, at)
-        for group in self._chosen(words):
-            blocks += [Heading(group.heading, 1)] if group.heading else []
-            for asked in group.asked:
-                blocks += [] if at.is_short else self._question(asked, at)
-                blocks += self._answer(asked, at).blocks
+        for group, alone in self._chosen(words):
+            body = self._solved(group, replace(at, alone=alone))
+            blocks += [Heading(group.heading, 1)] if group.heading and body else []
+            blocks += body
         return Document(self.exercise.title, tuple(blocks))
 
-    def _opening(self, at: Answering) -> list[Block]:
+    def _opening(self, at: Answering, short: bool) -> list[Block]:
         """How an assignment was read; the situation, and what its source gets wrong."""
         blocks: list[Block] = []
         if self.exercise.understood:
@@ -72,9 +71,17 @@ class Solution(Shown):
             for title, notes in self.exercise.understood:
                 blocks += [Heading(title, 3)] if title else []
                 blocks += [Paragraph((note,)) for note in notes]
-        if not at.is_short:
+        if not short:
             blocks += at.paragraphs(self.exercise.text)
             blocks += [Note(at.prose(remark)) for remark in self.exercise.remarks]
+        return blocks
+
+    def _solved(self, group: Group, at: Answering) -> list[Block]:
+        blocks: list[Block] = []
+        for asked in group.asked:
+            if not (at.is_short or at.alone):
+                blocks += self._question(asked, at)
+            blocks += self._answer(asked, at).blocks
         return blocks
 
     def _question(self, asked: Asked, at: Answering) -> list[Block]:
@@ -104,39 +111,57 @@ class Solution(Shown):
             group = group._replace(asked=(*group.asked, asked))
         yield group
 
-    def _chosen(self, words: tuple[str, ...]) -> list[Group]:
-        """The groups with these labels, and of the others what asks for these steps."""
+    def _chosen(self, words: tuple[str, ...]) -> list[tuple[Group, frozenset[str]]]:
+        """The groups with these labels, whole, and of the others the steps of these names alone."""
         groups = list(self._groups())
-        known = dict.fromkeys(word for group in groups for word in self._words(group))
-        for word in words:
-            if word not in known:
-                hint = did_you_mean(word, known)
-                raise OptionError(f"{self.name}: nothing asked is {word!r}: {hint}")
-        if not words:
-            return groups
-        chosen = (self._reduced(group, set(words)) for group in groups)
-        return [group for group in chosen if group.asked]
+        homes = {word: self._homes(word, groups) for word in words}
+        chosen: list[tuple[Group, frozenset[str]]] = []
+        for place, group in enumerate(groups):
+            alone = frozenset(word for word, places in homes.items() if place in places)
+            if not words or alone & _labels(group):
+                chosen.append((group, frozenset()))
+            elif alone:
+                kept = (asked for asked in group.asked if alone & self._shown_by(asked))
+                chosen.append((group._replace(asked=tuple(kept)), alone))
+        return chosen
 
-    def _reduced(self, group: Group, words: set[str]) -> Group:
-        if words & _labels(group):
-            return group
-        return group._replace(asked=tuple(a for a in group.asked if words & self._steps(a)))
+    def _homes(self, word: str, groups: list[Group]) -> set[int]:
+        """The groups with this label, or that ask for this step, or whose work comes upon it."""
+        readings: tuple[Callable[[Group], set[str]], ...] = (
+            _labels,
+            lambda group: set().union(*(self._asked_by(asked) for asked in group.asked)),
+            lambda group: set().union(*(self._shown_by(asked) for asked in group.asked)),
+        )
+        known: dict[str, None] = {}
+        for reading in readings:
+            words = [reading(group) for group in groups]
+            if places := {place for place, found in enumerate(words) if word in found}:
+                return places
+            known |= dict.fromkeys(sorted(set().union(*words)))
+        raise OptionError(f"{self.name}: nothing asked is {word!r}: {did_you_mean(word, known)}")
 
-    def _words(self, group: Group) -> set[str]:
-        return _labels(group).union(*map(self._steps, group.asked))
-
-    def _steps(self, asked: Asked) -> set[str]:
+    def _asked_by(self, asked: Asked) -> set[str]:
         """The steps that this asks for, by their names and their aliases."""
         match asked.question:
             case Steps(steps) | Shape(steps):
-                named = set(steps)
+                return self._named(steps)
             case Mask(mask):
-                named = {mask}
-            case _:
-                named = set()
+                return self._named((mask,))
+        return set()
+
+    def _shown_by(self, asked: Asked) -> set[str]:
+        """What it asks for and, when it is worked out, the steps that lead there."""
+        found = self._asked_by(asked)
+        if isinstance(asked.question, Steps) and not asked.question.numbers:
+            graph = self._answering.trace(asked.variant).run.graph
+            needed = graph.upstream(*(name for name in found if name in graph))
+            found |= self._named(name for name in needed if not graph.is_given(name))
+        return found
+
+    def _named(self, steps: Iterable[str]) -> set[str]:
         names = self.exercise.names
         real = {alias: name for name, alias in names.items()}
-        found = {real.get(name, name) for name in named}
+        found = {real.get(name, name) for name in steps}
         return found | {names[name] for name in found if name in names}
 
     # ---- for other programs

@@ -354,9 +354,7 @@ def _linear(
     return b.step(name, symbol, Add(), unbiased, b.given(bias, *heads, out))
 
 
-def _projected(
-    b: _Builder, x: str, letter: str, rows: str, width: str, heads: Spec = ()
-) -> str:
+def _projected(b: _Builder, x: str, letter: str, rows: str, width: str, heads: Spec = ()) -> str:
     product, out = MatMul(rows, "dim"), ("dim", width)
     return _linear(b, letter, Symbol(letter), product, x, f"W{letter}", out, heads)
 
@@ -370,8 +368,7 @@ def _single_head(b: _Builder, x: str, y: str) -> tuple[str, str, str]:
     heads = b.option("heads")
     if heads is not None and positive_integer("heads", heads) != 1:
         raise OptionError(
-            f"{b.kind} has one head, but heads={heads} was passed; "
-            "use the kind 'multi-head'"
+            f"{b.kind} has one head, but heads={heads} was passed; use the kind 'multi-head'"
         )
     q = _projected(b, x, "Q", "query", "d_k")
     k = _projected(b, y, "K", "key", "d_k")

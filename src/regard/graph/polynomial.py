@@ -141,10 +141,7 @@ class Polynomial:
         factor, monomial = self._common()
         rest = (self * _inverse(monomial, factor)).terms
         inside = notation.total(
-            *(
-                _notation(m, f) if f > 0 else notation.Negative(_notation(m, -f))
-                for m, f in rest
-            )
+            *(_notation(m, f) if f > 0 else notation.Negative(_notation(m, -f)) for m, f in rest)
         )
         common = _notation(monomial, factor)
         return inside if common == notation.Number(1) else notation.product(common, inside)

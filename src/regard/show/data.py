@@ -130,7 +130,9 @@ def read_trace(text: str) -> Trace:
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         if isinstance(error, RegardError):
             raise
-        raise FileError(f"trace: the file breaks the format of version {VERSION}: {error!r}") from error
+        raise FileError(
+            f"trace: the file breaks the format of version {VERSION}: {error!r}"
+        ) from error
 
 
 def _checked(text: str) -> dict[str, Any]:
@@ -148,7 +150,9 @@ def _checked(text: str) -> dict[str, Any]:
 
 
 def _read_graph(data: dict[str, Any]) -> Graph:
-    givens = [Given(g["name"], Symbol(**g["symbol"]), _read_axes(g["axes"])) for g in data["givens"]]
+    givens = [
+        Given(g["name"], Symbol(**g["symbol"]), _read_axes(g["axes"])) for g in data["givens"]
+    ]
     steps = [
         Step(s["name"], Symbol(**s["symbol"]), _read_operation(s), tuple(s["operands"]))
         for s in data["steps"]

@@ -6,12 +6,11 @@ The layouts (of a trace, of an exercise's solution) make Documents; each format 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from regard.graph.notation import Math
 
 # Running words: strings are plain prose, Math is set inline.
-Prose = tuple[Union[str, Math], ...]
+Prose = tuple[str | Math, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Code:
     text: str
 
 
-Block = Union[Heading, Paragraph, Note, Display, Table, Code]
+Block = Heading | Paragraph | Note | Display | Table | Code
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,9 @@ LINES = (("#000000", "-"), ("#0072b2", "--"), ("#d55e00", "-."), ("#009e73", ":"
 def growth_figure(costs: Costs, sizes: Sequence[int]) -> Any:
     """Operations (left) and bytes of results (right) against the number of tokens."""
     if len(sizes) < 2:
-        raise OptionError(f"a plot of growth needs at least two sizes, but {list(sizes)} was passed")
+        raise OptionError(
+            f"a plot of growth needs at least two sizes, but {list(sizes)} was passed"
+        )
     try:
         import matplotlib
         from matplotlib.figure import Figure

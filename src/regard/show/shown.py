@@ -10,7 +10,6 @@ from regard._errors import OptionError, did_you_mean
 from regard.show._format import NumberFormat
 from regard.show.document import Document
 
-
 DOCUMENT_WORDS = ("level", "only")
 NUMBER_WORDS = ("style", "digits", "elide_above")
 WORDS = (*DOCUMENT_WORDS, *NUMBER_WORDS)

@@ -63,7 +63,9 @@ class Trace(Shown):
     def _head(self, number: str) -> Trace:
         heads = self.run.graph.sizes.get("h", 0)
         if not number.isdigit() or not 1 <= int(number) <= heads:
-            raise NoSuchStepError(f"no head {number}: this {self.run.graph.kind} has heads 1 to {heads}")
+            raise NoSuchStepError(
+                f"no head {number}: this {self.run.graph.kind} has heads 1 to {heads}"
+            )
         from regard.graph.heads import one_head
 
         return replace(self, run=one_head(self.run, int(number) - 1), title=f"Head {number}")
@@ -179,4 +181,3 @@ def _checked_names(result: Run, names: Mapping[str, str]) -> Mapping[str, str]:
     for name in names:
         result.graph.require(name)
     return dict(names)
-

@@ -222,9 +222,7 @@ class GroupSum(Operation):
         (a,) = operands
         place, fewer = a.place("head"), Polynomial.of(self.fewer).evaluate(setting.sizes)
         shape = a.array.shape
-        grouped = a.array.reshape(
-            *shape[:place], fewer, shape[place] // fewer, *shape[place + 1 :]
-        )
+        grouped = a.array.reshape(*shape[:place], fewer, shape[place] // fewer, *shape[place + 1 :])
         return np.asarray(grouped.sum(axis=place + 1))
 
     def formula(self, *operands: Math) -> Math:
