@@ -71,6 +71,7 @@ $(VENV)/created:
 $(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt $(COMPILED)
 	@echo 'Installing regard into $(VENV) …'
 	@$(INSTALL) --editable .
+	@$(BIN)/python -m compileall -q src/regard
 	@$(BIN)/python -c 'from regard import kernel; print(kernel.report().reason)'
 	@touch $@
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from regard.exercises import solve
     from regard.graph import rewrites
+    from regard.show.costs import count
     from regard.show.data import read_trace
     from regard.show.trace import Trace, work
 
@@ -34,6 +35,7 @@ _HOMES = {
         "SizeLimitError",
     ),
     "regard.exercises": ("solve",),
+    "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
     "regard.graph": ("rewrites",),
@@ -53,6 +55,7 @@ __all__ = [
     "ShapeError",
     "SizeLimitError",
     "Trace",
+    "count",
     "read_trace",
     "rewrites",
     "solve",

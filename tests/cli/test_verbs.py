@@ -104,7 +104,8 @@ def test_a_draft_is_an_exercise_that_solves_the_same(
         (["solve", "unscaled-self-attention", "-o", "no/such/folder/x.md"], "no/such/folder"),
         (["solve", "."], "is a folder; pass a file"),
         (["count", "atention"], "is no kind .* and no exercise"),
-        (["count", "attention", "--size", "n_q=2"], "also needs n_k, d_k, d_v"),
+        (["count", "attention", "--size", "n_q=2"], "also needs the sizes n_k, d_k, d_v"),
+        (["count", "attention", "--growth", "4,8"], "growth needs the other sizes.*n_q=…"),
         (["count", "attention", "--size", "n_q"], "takes NAME=N"),
         (["count", "attention", "--growth", "a,b"], "whole numbers"),
         (["count", "unscaled-self-attention", "--size", "n=3"], "go with a kind"),
@@ -160,7 +161,8 @@ def test_counting_prints_formulas_and_numbers(capsys: pytest.CaptureFixture[str]
 def test_a_figure_of_growth_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     target = tmp_path / "growth.svg"
-    assert main(["count", "attention", "--figure", str(target)]) == 0
+    sizes = "n_q=3,n_k=5,d_k=2,d_v=7"
+    assert main(["count", "attention", "--size", sizes, "--figure", str(target)]) == 0
     assert "<svg" in target.read_text(encoding="utf-8")
 
 

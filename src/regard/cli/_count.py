@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from regard._errors import OptionError
 from regard.cli._output import FORMATS, add_output_arguments, deliver
-from regard.exercises import library_names, solve
+from regard.exercises import Solution, library_names, solve
 from regard.graph.builders import KINDS
-from regard.graph.cost import CONVENTIONS, count
-from regard.graph.sizes import count_graph, sizes_of
-from regard.show.costs import Costs
+from regard.graph.cost import CONVENTIONS
+from regard.show.costs import Costs, count
 
 EPILOG = f"""kinds: {", ".join(KINDS)}
 
@@ -38,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     costs = _costs(arguments)
     if arguments.figure:
-        from regard.show.figures import save_figure
+        from regard.show.figures import check_ending, save_figure
 
+        check_ending(arguments.figure)
         save_figure(costs.figure(), arguments.figure)
     deliver(costs, arguments, {}, FORMATS)
     return 0
@@ -50,25 +51,20 @@ def _costs(arguments: argparse.Namespace) -> Costs:
     if arguments.what in KINDS:
         sizes = _sizes(arguments.size) if arguments.size else {}
         options: dict[str, Any] = {"causal": True} if arguments.causal else {}
-        graph = count_graph(arguments.what, sizes, **options)
-        missing = [name for name in sizes_of(arguments.what) if name not in sizes]
-        if sizes and missing:
-            raise OptionError(f"count: --size also needs {', '.join(missing)}")
-        sized = bool(sizes)
+        costs = count(arguments.what, convention=arguments.convention, **sizes, **options)
+    elif arguments.size or arguments.causal:
+        raise OptionError(
+            f"count: --size and --causal go with a kind ({', '.join(KINDS)}); "
+            f"{arguments.what!r} has its own"
+        )
     else:
-        if arguments.size or arguments.causal:
-            raise OptionError(
-                f"count: --size and --causal go with a kind ({', '.join(KINDS)}); "
-                f"{arguments.what!r} has its own"
-            )
-        graph, sized = _exercise_graph(arguments.what), True
-    table = count(graph, arguments.convention)
-    return Costs(table.graph, table.convention, table.rows, sized, growing)
+        costs = _exercise(arguments.what).trace.cost(arguments.convention)
+    return replace(costs, growing=growing)
 
 
-def _exercise_graph(source: str) -> Any:
+def _exercise(source: str) -> Solution:
     try:
-        return solve(source).trace.run.graph
+        return solve(source)
     except OptionError:
         raise
     except ValueError as error:

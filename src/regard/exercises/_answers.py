@@ -431,8 +431,10 @@ def _agree(asked: Agree, variant: str, at: Answering) -> Answer:
     try:
         context = AGREEMENTS[asked.agree](trace)
     except ImportError:
-        note = f"{asked.agree} was not asked: torch is not installed (pip install 'regard[torch]')."
-        return Answer((Note((note,)),), None)
+        words = (
+            f"{asked.agree} was not asked: torch is not installed (pip install 'regard[torch]')."
+        )
+        return Answer((Paragraph((words,)),), None)
     gap = distance(context, trace["context"].value)
     words = "the same context, up to " if gap < SAME else "another context: it differs by up to "
     return Answer((Paragraph((f"{asked.agree} gives {words}", Number(gap), ".")),), gap)

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard._errors import OptionError
+from regard.graph import cost
+from regard.graph.builders import OPTION_NAMES
 from regard.graph.cost import CONVENTIONS, CostTable
 from regard.graph.polynomial import Polynomial
+from regard.graph.sizes import count_graph, sizes_of
 from regard.show.document import Block, Document, Heading, Paragraph, Prose, Table
 from regard.show.shown import Shown
 
@@ -66,6 +70,13 @@ class Costs(CostTable, Shown):
         rows = tuple(tuple((f"{row[name]:,}",) for name in columns) for row in table)
         return Table(tuple((name,) for name in columns), rows)
 
+    def growth(self, sizes: Sequence[int], symbols: Sequence[str] = ()) -> list[dict[str, int]]:
+        """The totals with n (or n_q and n_k together) at each of these sizes."""
+        if sizes and not self.sized:
+            names = ", ".join(f"{name}=…" for name in self.graph.sizes)
+            raise OptionError(f"count: growth needs the other sizes as numbers: give {names}")
+        return super().growth(sizes, symbols)
+
     def figure(self, sizes: Sequence[int] = ()) -> Any:
         """A plot of operations and memory against the number of tokens (matplotlib)."""
         from regard.show.figures import growth_figure
@@ -97,3 +108,24 @@ class Costs(CostTable, Shown):
     def _both(self, formula: Polynomial) -> dict[str, Any]:
         number = {"number": self.number(formula)} if self.sized else {}
         return {"formula": str(formula), **number}
+
+
+def count(kind: str, *, convention: str = "schoolbook", **sizes_and_options: Any) -> Costs:
+    """Count a kind of computation without its numbers.
+
+    >>> str(count("attention").row("scores").counts.additions)
+    'n_q·n_k·(d_k - 1)'
+    >>> costs = count("attention", n_q=2, n_k=3, d_k=2, d_v=3)
+    >>> costs.number(costs.total.multiplications)
+    30
+
+    Without sizes there are formulas alone; with some, all are needed (n, d_model, h, …).
+    """
+    options = {k: v for k, v in sizes_and_options.items() if k in OPTION_NAMES}
+    sizes = {k: v for k, v in sizes_and_options.items() if k not in OPTION_NAMES}
+    graph = count_graph(kind, sizes, **options)
+    missing = [name for name in sizes_of(kind) if name not in sizes]
+    if sizes and missing:
+        raise OptionError(f"count: {kind} also needs the sizes {', '.join(missing)}")
+    table = cost.count(graph, convention)
+    return Costs(table.graph, table.convention, table.rows, sized=bool(sizes))

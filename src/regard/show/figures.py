@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard._errors import MissingExtraError, OptionError
+from regard._files import write_atomically
 
 if TYPE_CHECKING:
     from regard.show.costs import Costs
@@ -41,7 +43,9 @@ def growth_figure(costs: Costs, sizes: Sequence[int]) -> Any:
         counted = ("multiplications", "additions", "divisions", "exponentials")
         _lines(left, table, counted, "operations")
         _lines(right, table, ("unfused bytes", "fused bytes"), "bytes of results (float64)")
-        figure.suptitle(f"Cost of {costs.graph.kind}")
+        varied = ("n", "n_q", "n_k")
+        fixed = ", ".join(f"{k} = {v}" for k, v in costs.graph.sizes.items() if k not in varied)
+        figure.suptitle(f"Cost of {costs.graph.kind}, {fixed}")
     return figure
 
 
@@ -55,16 +59,19 @@ def _lines(axes: Any, table: list[dict[str, int]], names: Sequence[str], label: 
     axes.legend(frameon=False)
 
 
+ENDINGS = (".svg", ".png", ".pdf")
+
+
+def check_ending(path: str) -> str:
+    """The ending of a file that a figure can be saved as."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise OptionError(f"a figure is saved as {', '.join(ENDINGS)}, but {path!r} was passed")
+    return ending
+
+
 def save_figure(figure: Any, path: str) -> None:
     """Save as SVG, PNG or PDF, after the file's ending."""
-    kinds = (".svg", ".png", ".pdf")
-    suffix = Path(path).suffix.lower()
-    if suffix not in kinds:
-        raise OptionError(f"a figure is saved as {', '.join(kinds)}, but {path!r} was passed")
-    import io
-
-    from regard._files import write_atomically
-
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=suffix[1:], dpi=150)
+    figure.savefig(buffer, format=check_ending(path)[1:], dpi=150)
     write_atomically(path, buffer.getvalue())
