@@ -37,7 +37,8 @@ from regard.exercises._exercise import (
 from regard.exercises._format import TOP, VARIANT, words_of
 from regard.exercises._library import library_text
 from regard.exercises._lines import Source
-from regard.graph.builders import GIVEN_SYMBOLS, KINDS, OPTION_NAMES
+from regard.graph.builders import KINDS
+from regard.graph.construction import GIVEN_SYMBOLS, OPTION_NAMES
 from regard.graph.cost import CONVENTIONS
 from regard.graph.numbers import NUMBERS
 

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard._errors import OptionError, RegardError, ShapeError
-from regard.graph.builders import DEFAULTS, GIVEN_SYMBOLS, KINDS, build
+from regard.graph.builders import KINDS, build
+from regard.graph.construction import DEFAULTS, GIVEN_SYMBOLS
 from regard.graph.run import run
 
 Shapes = dict[str, tuple[int, ...]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from regard._errors import AssignmentError
 from regard.exercises._compute import graph_of
 from regard.exercises._exercise import FORMAT, MAIN, Asked, Exercise, Steps, Variant
-from regard.graph.builders import GIVEN_SYMBOLS
+from regard.graph.construction import GIVEN_SYMBOLS
 
 if TYPE_CHECKING:
     from regard.exercises.reading import Found, Reading

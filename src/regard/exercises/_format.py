@@ -26,7 +26,8 @@ from regard.exercises._exercise import (
     Variant,
 )
 from regard.exercises._lines import Source
-from regard.graph.builders import GIVEN_SYMBOLS, KINDS, OPTION_NAMES
+from regard.graph.builders import KINDS
+from regard.graph.construction import GIVEN_SYMBOLS, OPTION_NAMES
 
 # The words of a file outside any table and their types, in the order in which they are read.
 TOP = {

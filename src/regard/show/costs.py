@@ -9,7 +9,7 @@ from typing import Any
 
 from regard._errors import OptionError
 from regard.graph import cost
-from regard.graph.builders import OPTION_NAMES
+from regard.graph.construction import OPTION_NAMES
 from regard.graph.cost import CONVENTIONS, CostTable
 from regard.graph.polynomial import Polynomial
 from regard.graph.sizes import count_graph, sizes_of

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from regard._errors import NoSuchStepError, OptionError, ShapeError
-from regard.graph.builders import OPTION_NAMES, build
+from regard.graph.builders import build
+from regard.graph.construction import OPTION_NAMES
 from regard.graph.numbers import numbers_named, read_given
 from regard.graph.operation import Array
 from regard.graph.run import Run, run
