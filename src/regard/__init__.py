@@ -38,7 +38,7 @@ _HOMES = {
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
-    "regard.graph": ("rewrites",),
+    "regard.graph.rewrites": ("rewrites",),
 }  # fmt: skip
 
 __version__ = "0.1.0"
@@ -66,9 +66,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            if name == "rewrites":
-                return import_module("regard.graph.rewrites")
-            return getattr(import_module(home), name)
+            module = import_module(home)
+            return module if name == home.rpartition(".")[2] else getattr(module, name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

@@ -37,6 +37,17 @@ def test_solving_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_list_names_every_exercise(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "--list"]) == 0
     assert "unscaled-self-attention" in capsys.readouterr().out
+    assert main(["solve", "--list", "--json"]) == 0
+    names = [exercise["name"] for exercise in json.loads(capsys.readouterr().out)]
+    assert "unscaled-self-attention" in names
+    assert names == sorted(names)
+
+
+def test_options_of_a_kind_change_what_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["count", "decoder-block", "--set", "feed_forward=swiglu,causal=true"]) == 0
+    printed = capsys.readouterr().out
+    assert "gate_share" in printed
+    assert "masked" in printed
 
 
 @pytest.mark.parametrize(
@@ -106,9 +117,19 @@ def test_a_draft_is_an_exercise_that_solves_the_same(
         (["count", "atention"], "is no kind .* and no exercise"),
         (["count", "attention", "--size", "n_q=2"], "also needs the sizes n_k, d_k, d_v"),
         (["count", "attention", "--growth", "4,8"], "growth needs the other sizes.*n_q=…"),
-        (["count", "attention", "--size", "n_q"], "takes NAME=N"),
+        (["count", "attention", "--size", "n_q"], "--size takes NAME=VALUE"),
         (["count", "attention", "--growth", "a,b"], "whole numbers"),
         (["count", "unscaled-self-attention", "--size", "n=3"], "go with a kind"),
+        (["count", "attention", "--set", "causal"], "--set takes NAME=VALUE"),
+        (["count", "attention", "--set", "casual=true"], "'casual'"),
+        (["count", "attention", "--itemsize", "0"], "itemsize"),
+        (["solve", "copying", "-o", "x.pdf"], "no format has the ending '.pdf'"),
+        (["solve", "copying", "--json", "--only", "c"], "--only: the format 'json' has no use"),
+        (
+            ["solve", "copying", "--new-page-per-answer"],
+            "--new-page-per-answer: the format 'text' has no use",
+        ),
+        (["solve", "copying", "--format", "numpy", "--level", "result"], "--level"),
         (["count", "attention", "--figure", "x.gif"], "saved as .svg, .png, .pdf, but 'x.gif'"),
     ],
 )

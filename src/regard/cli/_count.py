@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from regard._errors import OptionError
-from regard.cli._output import FORMATS, add_output_arguments, deliver
+from regard.cli._output import FORMATS, add_output_arguments, deliver, number_or_word
 from regard.exercises import Solution, library_names, solve
 from regard.graph.builders import KINDS
 from regard.graph.cost import CONVENTIONS
@@ -19,6 +19,7 @@ examples:
   regard count attention
   regard count multi-head --size n=128,d_model=512,h=8,d_k=64,d_v=64
   regard count self-attention --size n=64,d_model=64,d_k=64,d_v=64 --growth 64,256,1024,4096
+  regard count decoder-block --set norm=rms,feed_forward=swiglu
   regard count unscaled-self-attention --convention stable
 """
 
@@ -29,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--convention", choices=CONVENTIONS, default="schoolbook", help="how to count"
     )
-    parser.add_argument("--causal", action="store_true", help="with a causal mask")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE,…", help="options of a kind, such as causal=true,kv_heads=2"
+    )
+    parser.add_argument("--itemsize", type=int, default=8, help="bytes of one number (default: 8)")
     parser.add_argument("--growth", metavar="N,…", help="the totals at these numbers of tokens")
     parser.add_argument("--figure", metavar="FILE", help="plot the growth (svg, png or pdf)")
     add_output_arguments(parser, FORMATS)
@@ -49,16 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
 def _costs(arguments: argparse.Namespace) -> Costs:
     growing = _whole_numbers(arguments.growth) if arguments.growth else ()
     if arguments.what in KINDS:
-        sizes = _sizes(arguments.size) if arguments.size else {}
-        options: dict[str, Any] = {"causal": True} if arguments.causal else {}
-        costs = count(arguments.what, convention=arguments.convention, **sizes, **options)
-    elif arguments.size or arguments.causal:
+        given = {**_pairs(arguments.size, "--size"), **_pairs(arguments.set, "--set")}
+        costs = count(
+            arguments.what, convention=arguments.convention, itemsize=arguments.itemsize, **given
+        )
+    elif arguments.size or arguments.set:
         raise OptionError(
-            f"count: --size and --causal go with a kind ({', '.join(KINDS)}); "
+            f"count: --size and --set go with a kind ({', '.join(KINDS)}); "
             f"{arguments.what!r} has its own"
         )
     else:
-        costs = _exercise(arguments.what).trace.cost(arguments.convention)
+        costs = _exercise(arguments.what).trace.cost(arguments.convention, arguments.itemsize)
     return replace(costs, growing=growing)
 
 
@@ -86,11 +91,15 @@ def _whole_numbers(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def _sizes(text: str) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, number = part.partition("=")
-        if not number.strip().isdigit():
-            raise OptionError(f"count: --size takes NAME=N,…, such as n=128,d_k=64, not {part!r}")
-        sizes[name.strip()] = int(number)
-    return sizes
+def _pairs(text: str | None, option: str) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for part in filter(None, (text or "").split(",")):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        number = number_or_word(value)
+        if not equals or not value or (option == "--size" and not isinstance(number, int)):
+            example = "n=128,d_k=64" if option == "--size" else "causal=true,kv_heads=2"
+            raise OptionError(
+                f"count: {option} takes NAME=VALUE,…, such as {example}, not {part!r}"
+            )
+        pairs[name] = number
+    return pairs

@@ -14,6 +14,9 @@ from regard.show.shown import Shown
 
 Writer = Callable[[Any, dict[str, Any]], str]
 
+# The words of showing that only some formats have a use for.
+PAGES = "new_page_per_answer"
+
 FORMATS: dict[str, Writer] = {
     "text": lambda shown, how: shown.to_text(**how),
     "markdown": lambda shown, how: shown.to_markdown(**how),
@@ -46,6 +49,7 @@ def deliver(
 ) -> None:
     """Print, or write to the file that was named, whole or not at all."""
     name = _format(arguments, formats)
+    _refuse_unused(name, how)
     if name == "text" and not arguments.output and arguments.width is None:
         shown.show(**how)
         return
@@ -71,5 +75,34 @@ def _format(arguments: argparse.Namespace, formats: dict[str, Writer]) -> str:
         return "json"
     if arguments.format:
         return str(arguments.format)
-    by_ending = ENDINGS.get(Path(arguments.output or "").suffix, "text")
-    return by_ending if by_ending in formats else "text"
+    ending = Path(arguments.output or "").suffix
+    if ending and ENDINGS.get(ending) not in formats:
+        known = ", ".join(end for end, name in ENDINGS.items() if name in formats)
+        raise OptionError(
+            f"--output {arguments.output!r}: no format has the ending {ending!r} ({known}); "
+            "name the file otherwise, or say --format"
+        )
+    return ENDINGS.get(ending, "text")
+
+
+def _refuse_unused(name: str, how: dict[str, Any]) -> None:
+    """Nothing that was asked for is left out silently."""
+    if name in FORMATS and name != "json":
+        unused = [PAGES] if PAGES in how and name != "latex" else []
+    else:
+        unused = list(how)
+    if unused:
+        words = ", ".join("--" + word.replace("_", "-") for word in unused)
+        raise OptionError(f"{words}: the format {name!r} has no use for that")
+
+
+def number_or_word(text: str | None) -> Any:
+    """An option's value as it was typed: a number, true or false, or a word."""
+    if text is None or text in ("true", "false"):
+        return None if text is None else text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

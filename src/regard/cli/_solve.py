@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import Any
 
 from regard._errors import OptionError
-from regard.cli._output import CODE, FORMATS, add_output_arguments, deliver
+from regard.cli._output import (
+    CODE,
+    FORMATS,
+    PAGES,
+    add_output_arguments,
+    deliver,
+    number_or_word,
+)
 from regard.exercises import library_names, load_exercise
 from regard.exercises._draft import Said, to_toml
 from regard.exercises._library import parse_exercise
@@ -31,25 +39,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source", nargs="?", help="a name from --list, a .toml file, an assignment, or - for stdin"
     )
     parser.add_argument("--list", action="store_true", help="the exercises that come with regard")
-    parser.add_argument("--level", choices=LEVELS, default="steps", help="how much to show")
-    parser.add_argument("--only", metavar="STEP,…", help="only these of the things asked")
+    parser.add_argument("--level", choices=LEVELS, help="how much to show (default: steps)")
+    parser.add_argument("--only", metavar="STEP,…", help="these steps alone, or these answers")
     parser.add_argument("--numbers", choices=NUMBERS, default="float64", help="the kind of numbers")
     parser.add_argument("--style", choices=STYLES, help="how numbers are written")
-    parser.add_argument("--digits", type=int, help="digits of each number")
-    parser.add_argument("--new-pages", action="store_true", help="LaTeX: a page for each answer")
+    parser.add_argument(
+        "--digits", type=int, help="digits that are printed, and proven in certified numbers"
+    )
+    parser.add_argument(
+        "--new-page-per-answer", action="store_true", help="LaTeX: a page for each answer"
+    )
     parser.add_argument(
         "--draft", action="store_true", help="print the exercise file, not solve it"
     )
     said = parser.add_argument_group("what an assignment's text does not say")
     said.add_argument("--scale", help='"sqrt" (divide by √d_k) or a number (1 for none)')
     said.add_argument("--heads", type=int, help="how many heads")
-    said.add_argument("--causal", help='"top-left" or "bottom-right"')
+    said.add_argument("--causal", help='true, "top-left", "bottom-right" or a shift')
     add_output_arguments(parser, FORMATS | CODE)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
-        _print_list()
+        _print_list(arguments.json)
         return 0
     if not arguments.source:
         raise OptionError(
@@ -63,14 +75,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print_list() -> None:
-    for name in library_names():
-        exercise = load_exercise(name)
+def _print_list(as_json: bool) -> None:
+    rows = {name: load_exercise(name) for name in library_names()}
+    if as_json:
+        facts = [{"name": n, "title": e.title, "source": e.source} for n, e in rows.items()]
+        print(json.dumps(facts, ensure_ascii=False, indent=1))
+        return
+    for name, exercise in rows.items():
         print(f"{name:32} {exercise.title} ({exercise.source})")
 
 
 def _solution(arguments: argparse.Namespace) -> Solution:
-    said = Said(_number_or_word(arguments.scale), arguments.heads, arguments.causal)
+    causal = number_or_word(arguments.causal)
+    said = Said(number_or_word(arguments.scale), arguments.heads, causal)
     if arguments.source == "-":
         exercise = parse_exercise(sys.stdin.read(), "standard input", said)
     else:
@@ -79,20 +96,16 @@ def _solution(arguments: argparse.Namespace) -> Solution:
     return Solution(arguments.source, exercise, {"numbers": arguments.numbers, "digits": digits})
 
 
-def _number_or_word(text: str | None) -> Any:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return text
-
-
 def _how(arguments: argparse.Namespace) -> dict[str, Any]:
-    how: dict[str, Any] = {"level": arguments.level}
+    """What was asked for of the showing; digits belong to the numbers when those are certified."""
+    how: dict[str, Any] = {}
     if arguments.only:
         how["only"] = tuple(arguments.only.split(","))
-    for name in ("style", "digits"):
+    for name in ("level", "style"):
         if getattr(arguments, name) is not None:
             how[name] = getattr(arguments, name)
-    if arguments.new_pages:
-        how["new_page_per_answer"] = True
+    if arguments.digits is not None and not (arguments.json and arguments.numbers == "certified"):
+        how["digits"] = arguments.digits
+    if arguments.new_page_per_answer:
+        how[PAGES] = True
     return how

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard._errors import OptionError
-from regard._options import one_of
+from regard._options import one_of, positive_integer
 from regard.graph.graph import Graph
 from regard.graph.operation import Cost, entries
 from regard.graph.polynomial import Polynomial
@@ -91,6 +91,7 @@ class CostTable:
 def count(graph: Graph, convention: str = "schoolbook", itemsize: int = 8) -> CostTable:
     """Count every step; `itemsize` is the bytes of one number (float64 has 8)."""
     one_of("convention", convention, CONVENTIONS)
+    positive_integer("itemsize", itemsize)
     rows = []
     for step in graph.worked_steps:
         operands = (graph.axes[name] for name in step.operands)

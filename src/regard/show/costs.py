@@ -110,7 +110,9 @@ class Costs(CostTable, Shown):
         return {"formula": str(formula), **number}
 
 
-def count(kind: str, *, convention: str = "schoolbook", **sizes_and_options: Any) -> Costs:
+def count(
+    kind: str, *, convention: str = "schoolbook", itemsize: int = 8, **sizes_and_options: Any
+) -> Costs:
     """Count a kind of computation without its numbers.
 
     >>> str(count("attention").row("scores").counts.additions)
@@ -127,5 +129,5 @@ def count(kind: str, *, convention: str = "schoolbook", **sizes_and_options: Any
     missing = [name for name in sizes_of(kind) if name not in sizes]
     if sizes and missing:
         raise OptionError(f"count: {kind} also needs the sizes {', '.join(missing)}")
-    table = cost.count(graph, convention)
+    table = cost.count(graph, convention, itemsize)
     return Costs(table.graph, table.convention, table.rows, sized=bool(sizes))
