@@ -15,7 +15,6 @@ RegardError
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ class MissingExtraError(RegardError, ImportError):
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the closest known one, or all of them."""
+    from difflib import get_close_matches
+
     known = list(known)
     lowered = {name.lower(): name for name in known}
     close = get_close_matches(given.lower(), lowered, n=1, cutoff=0.6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from regard._errors import FileError
@@ -11,6 +10,8 @@ from regard._errors import FileError
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Write to a temporary name beside the target, then rename it into place."""
+    import tempfile  # with random and shutil it would cost every start a few milliseconds
+
     target = Path(path)
     data = content.encode() if isinstance(content, str) else content
     if target.is_dir():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
@@ -78,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_list(as_json: bool) -> None:
     rows = {name: load_exercise(name) for name in library_names()}
     if as_json:
+        import json
+
         facts = [{"name": n, "title": e.title, "source": e.source} for n, e in rows.items()]
         print(json.dumps(facts, ensure_ascii=False, indent=1))
         return

@@ -65,7 +65,9 @@ def _dyadic(exact_ball: Any) -> Fraction:
 
 def fixed(value: Fraction, places: int) -> Digits:
     """Rounded to that many decimals, ties to even."""
-    scaled = round(value * 10**places)
+    scaled, rest = divmod(value.numerator * 10**places, value.denominator)
+    above = 2 * rest - value.denominator
+    scaled += above > 0 or (above == 0 and scaled % 2)
     digits = str(abs(scaled)).rjust(places + 1, "0")
     point = len(digits) - places
     text = digits[:point] + ("." + digits[point:] if places else "")

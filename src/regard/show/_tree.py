@@ -22,7 +22,8 @@ from regard.graph.notation import (
     Transposed,
     Words,
 )
-from regard.show._format import Cell, NumberFormat, format_matrix, format_number
+from regard.show import _format
+from regard.show._format import Cell, NumberFormat, format_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,7 +173,7 @@ def is_tall(math: Math) -> bool:
 def left_out(formulas: tuple[Math, ...], numbers: NumberFormat) -> str:
     """What the elided matrices among these leave out, each phrase once."""
     found = (
-        format_matrix(matrix.values, numbers, matrix.rounding).left_out
+        _format.left_out(matrix.values, numbers.elide_above)
         for math in formulas
         for matrix in matrices(math)
     )
