@@ -8,6 +8,7 @@ RegardError
 ├── NoSuchStepError     (KeyError)     a step name that the graph does not have
 ├── RewriteError        (ValueError)   a rewrite that does not apply to this graph
 ├── FileError           (ValueError)   a file that cannot be read, with its place and line
+│   ├── NoSuchExerciseError            neither a file nor an exercise of the library
 │   ├── ExerciseError                  an exercise file that breaks the format
 │   └── AssignmentError                a pasted assignment that cannot be understood
 └── MissingExtraError   (ImportError)  an optional part that is not installed
@@ -54,6 +55,10 @@ class RewriteError(RegardError, ValueError):
 
 class FileError(RegardError, ValueError):
     """A file that cannot be read, with its place and line."""
+
+
+class NoSuchExerciseError(FileError):
+    """Neither a file nor an exercise of the library."""
 
 
 class ExerciseError(FileError):

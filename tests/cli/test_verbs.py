@@ -43,6 +43,13 @@ def test_the_list_names_every_exercise(capsys: pytest.CaptureFixture[str]) -> No
     assert names == sorted(names)
 
 
+def test_a_skeleton_is_printed_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "torch-self-attention", "--skeleton"]) == 0
+    assert "class SelfAttention" in capsys.readouterr().out
+    assert main(["solve", "copying", "--skeleton"]) == 2
+    assert "copying" in capsys.readouterr().err
+
+
 def test_options_of_a_kind_change_what_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", "decoder-block", "--set", "feed_forward=swiglu,causal=true"]) == 0
     printed = capsys.readouterr().out

@@ -18,21 +18,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from regard import ExerciseError
+from regard import ExerciseError, FileError
+from regard._errors import NoSuchExerciseError
 from regard.exercises import library_names, load_exercise, read_exercise
 from regard.exercises._checks import CHECKS
 from regard.exercises._draft import Said, exercise_from, to_toml
 from regard.exercises._evidence import AGREEMENTS, COUNTS, FACTS
 from regard.exercises._exercise import (
     QUESTIONS,
+    AnswerTable,
     Asked,
+    AskedExplain,
+    AskedSteps,
     CodeRules,
     Column,
-    Explain,
     LinearDraw,
     NormalDraw,
-    Steps,
-    Table,
 )
 from regard.exercises._format import TOP, VARIANT, words_of
 from regard.exercises._library import library_text
@@ -132,11 +133,11 @@ def test_what_a_file_says() -> None:
     assert exercise.code == CodeRules(("numpy",), ("numpy.exp",), 7, "gaps.py")
     assert exercise.files == {"gaps.py": "GAPS.PY", "answer.py": "ANSWER.PY"}
     first, second, third, fourth = exercise.asked
-    assert first == Asked(Steps(("Q", "C")), "(a)", "Values", "How?", 2.5)
-    assert second.question == Explain("Like $beta*mu[1]$.")
+    assert first == Asked(AskedSteps(("Q", "C")), "(a)", "Values", "How?", 2.5)
+    assert second.question == AskedExplain("Like $beta*mu[1]$.")
     assert second.remark == "Take care."
     columns = (Column("$beta$", "beta"), Column("c", "C[1, 1]", "masked"))
-    assert second.table == Table("beta", (0.5, 1), columns, "Two rows.")
+    assert second.table == AnswerTable("beta", (0.5, 1), columns, "Two rows.")
     assert third.variant == "masked"
     assert fourth.question.program == "answer.py"
 
@@ -249,6 +250,8 @@ BROKEN = [
     Broken("[3, 4]]\nK", '[3, "x"]]\nK', "line 6: Q: 'x' is no number", False),
     Broken("[3, 4]]\nK", "[3, 1979-05-27]]\nK", "line 6: Q: "),
     Broken("[3, 4]]\nV", "[3, 4, 5]]\nV", "line 7: K: the rows have different lengths", False),
+    Broken("V = [[1], [2]]", "V = [[true], [false]]", "line 8: V: numbers are wanted", False),
+    Broken("beta = 2", "beta = [true]", "line 11: beta: numbers are wanted", False),
     Broken("K = [[1, 2], [3, 4]]", "K = [[1], [2]]", "line 7: .*K is 2×1; its dim axis", False),
     Broken("V = [[1], [2]]", "", "line 5: attention needs V, which was not given", False),
     Broken(
@@ -299,6 +302,18 @@ BROKEN = [
         '[draws]\nseed = 1\ntensors = [{ normal = "Q", shape = [0, 1] }]',
         "line 12: `shape` must be a whole number of at least 1",
     ),
+    above(
+        '[draws]\nseed = 1\ntensors = [{ linear = "X", shape = [60000, 60000] }]',
+        r"line 12: with `shape` \[60000, 60000\] 3,600,000,000 numbers are drawn; 1,000,000 is",
+        False,
+    ),
+    above(
+        '[draws]\nseed = 1\ntensors = [{ normal = "X", shape = [999999] }, '
+        '{ normal = "Y", shape = [9] }]',
+        r"line 12: with `shape` \[9\] 1,000,008 numbers are drawn",
+        False,
+    ),
+    Broken("V = [[1], [2]]", 'V = "K[1.7]"', "line 8: .*place 1.7: places are whole", False),
     # programs
     above('[code]\nimport = "os"', r"line 11: unknown word 'import' in \[code\].*'imports'"),
     above('[code]\nskeleton = "../secret"', "line 11: '../secret' must be the name"),
@@ -334,6 +349,7 @@ BROKEN = [
     ),
     asked('step = "weights"\nanswer = "a $ sign"', "line 20: a formula that"),
     asked('step = "weights"\nremark = "$a.b$"', "line 20: .*uses Attribute", False),
+    asked('step = "weights"\npoints = inf', "line 20: `points` must be at least 0", False),
     asked('shape = "contex"', "line 19: no step 'contex': did you mean 'context'", False),
     asked('choice = ["a"]', "line 17: fact is missing in entry 2 of asked"),
     asked(
@@ -511,7 +527,7 @@ def test_the_schema_has_the_words_of_the_reader() -> None:
     assert properties() == set(TOP)
     assert properties("properties", "variants", "additionalProperties") == set(VARIANT)
     assert properties("properties", "code") == set(words_of(CodeRules))
-    assert properties("$defs", "table") == set(words_of(Table))
+    assert properties("$defs", "table") == set(words_of(AnswerTable))
     assert properties("$defs", "table", "properties", "columns", "items") == set(words_of(Column))
     assert properties("$defs", "asked") == {f.name for f in fields(Asked)} - {"question"}
     questions = [set(each["properties"]) for each in definitions["asked"]["oneOf"]]
@@ -564,3 +580,66 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         load_exercise(str(path))
     (tmp_path / "mine.py").write_text("print(1)\n", encoding="utf-8")
     assert load_exercise(str(path)).files == {"mine.py": "print(1)\n"}
+
+
+def test_checking_makes_no_large_arrays() -> None:
+    import tracemalloc
+
+    text = """format = 1
+title = "Large"
+kind = "attention"
+[draws]
+seed = 1
+tensors = [
+  { normal = "Q", shape = [1, 300000] },
+  { normal = "K", shape = [1, 300000] },
+  { normal = "V", shape = [1, 300000] },
+]
+[[asked]]
+step = "context"
+"""
+    read(text)
+    tracemalloc.start()
+    try:
+        read(text)
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_step_has_a_largest_size() -> None:
+    text = (
+        SMALL.replace("V = ", "#").replace("Q = ", "#").replace("K = ", "#")
+        + """
+[draws]
+seed = 1
+tensors = [
+  { normal = "Q", shape = [300000, 1] },
+  { normal = "K", shape = [300000, 1] },
+  { normal = "V", shape = [300000, 1] },
+]
+"""
+    )
+    with pytest.raises(
+        ExerciseError, match=r"line \d+: .*scores would be 300000×300000, and 10,00"
+    ):
+        read(text)
+
+
+def test_programs_beside_have_the_size_limit_of_exercises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.exercises._library.LARGEST_FILE", 1000)
+    (tmp_path / "mine.py").write_text("#" * 1001, encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(SMALL.replace(LAST, 'program = "mine.py"'), encoding="utf-8")
+    with pytest.raises(ExerciseError, match=r"line 19: 'mine.py' .* has more than 1,000 bytes"):
+        load_exercise(path)
+    path.write_text(SMALL + "#" * 1000, encoding="utf-8")
+    with pytest.raises(FileError, match=r"mine.toml' has more than 1,000 bytes"):
+        load_exercise(path)
+
+
+def test_neither_a_file_nor_an_exercise() -> None:
+    with pytest.raises(NoSuchExerciseError, match=r"'copyin' is no file .*did you mean 'copying'"):
+        load_exercise("copyin")

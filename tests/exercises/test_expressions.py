@@ -165,3 +165,24 @@ def test_parts_of_an_equation() -> None:
 
 def test_names_are_listed_without_functions() -> None:
     assert parse("beta*sqrt(mu[a] @ mu[b])").names == ("beta", "mu", "a", "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rows(c, r)", "c + r", "c @ r", "join(" + ", ".join(["c"] * 20) + ")", "transpose(r) * r"],
+)
+def test_nothing_large_is_made_before_it_is_refused(text: str) -> None:
+    """Ten thousand million numbers would take 80 gigabytes."""
+    names = {"c": np.broadcast_to(0.0, (90_000, 1)), "r": np.broadcast_to(0.0, (1, 90_000))}
+    with pytest.raises(OptionError, match="makes more than 100000 numbers"):
+        evaluate(text, names)
+
+
+@pytest.mark.parametrize("place", ["1.7", "0.5 + 0.7", "K", "0/0"])
+def test_places_are_whole_numbers(place: str) -> None:
+    with pytest.raises(OptionError, match=r"places are whole numbers|has no value"):
+        evaluate(f"K[{place}]", {"K": np.eye(2)})
+
+
+def test_a_place_may_be_computed() -> None:
+    assert evaluate("v[1 + 1]", {"v": np.array([3, 5])}) == 5

@@ -339,7 +339,12 @@ X_AND_WEIGHTS = "X = [1 1]; " + "".join(map(weights, ("W_Q", "W_K", "W_V")))
 QKV = "".join(map(weights, "QKV"))
 KINDS = [
     ("s = (1, 2), h_1 = (1, 2), h_2 = (3, 4)", "dot-product", "source vector and a set"),
-    ("q = (1, 2), k_1 = (1, 2), v_1 = (3, 4)", "attention", "query, keys and values one by one"),
+    (
+        "q = (1, 2), k_1 = (1, 2), v_1 = (3, 4)",
+        "dot-product",
+        "a query, keys and values one by one",
+    ),
+    ("q_1 = (1, 2), q_2 = (0, 1), k_1 = (1, 2), v_1 = (3, 4)", "attention", "several queries"),
     (QKV, "attention", "Q, K and V"),
     (QKV + "Use 2 heads.", "multi-head", "Q, K and V in heads"),
     (X_AND_WEIGHTS, "self-attention", "one triple"),
@@ -496,6 +501,9 @@ SPLITS = [
     ("As Exercise 1 showed, nothing.", [""], "mentioned in a sentence"),
     ("Exercise 1 showed that\nx", [""], "a sentence at the start of a line"),
     ("nothing here", [""], "no heading"),
+    (r"**Exercise 1.** Let $Q = \begin{bmatrix} 1 & 2 \end{bmatrix}$.", ["Exercise 1. Let …"],
+     "a matrix on the line of the heading"),
+    ("Exercise 1: the $d_k$ of K", ["Exercise 1: the $d_k$ of K"], "a formula in the heading"),
 ]  # fmt: skip
 
 

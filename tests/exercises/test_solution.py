@@ -7,19 +7,23 @@ import html
 import json
 import warnings
 from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
-from regard import MissingExtraError, OptionError
+from regard import ExerciseError, MissingExtraError, OptionError
 from regard.exercises import Solution, library_names, read_exercise, solve
 from regard.exercises._answers import ANSWERS
+from regard.exercises._evidence import FACTS
 from regard.exercises._exercise import QUESTIONS
+from regard.exercises._library import library_text
 from regard.exercises._solution import SCHEMA, VERSION
 from regard.graph.notation import Symbol
-from regard.show.document import Code, Heading, Note, Paragraph
-from regard.show.document import Table as ShownTable
+from regard.show.document import Code, Heading, Note, Paragraph, Table
 from regard.show.layout import LEVELS
 
 DRAWN = "torch-self-attention"
@@ -100,6 +104,44 @@ def test_json_holds_every_answer(name: str) -> None:
                 np.testing.assert_array_equal(found, trace[step].value)
 
 
+def schema(room: str, name: str) -> Draft202012Validator:
+    loaded = json.loads((files(f"regard.{room}") / f"{name}.schema.json").read_text("utf-8"))
+    Draft202012Validator.check_schema(loaded)
+    return Draft202012Validator(loaded)
+
+
+@pytest.mark.parametrize("numbers", ["float64", "certified"])
+@pytest.mark.parametrize("name", NAMES)
+def test_json_conforms_to_its_schema(name: str, numbers: str) -> None:
+    if numbers == "certified":
+        pytest.importorskip("flint")
+    data = json.loads(solution(name, numbers).to_json())
+    assert [e.message for e in schema("exercises", "solution").iter_errors(data)] == []
+    for trace in data["traces"].values():
+        assert [e.message for e in schema("show", "trace").iter_errors(trace)] == []
+
+
+def test_the_schema_knows_every_question_and_nothing_else() -> None:
+    validator = schema("exercises", "solution")
+    branches = validator.schema["$defs"]["answer"]["oneOf"]
+    assert [each["properties"]["asks"]["const"] for each in branches] == list(QUESTIONS)
+    data = json.loads(solution("two-head-attention").to_json())
+    for wrong in ({"asks": "feel"}, {"asks": "shape"}, {"answer": 3}, {"points": -1}, {"x": 1}):
+        answers = [{**data["answers"][0], **wrong}, *data["answers"][1:]]
+        assert not validator.is_valid({**data, "answers": answers}), wrong
+    assert not validator.is_valid({**data, "traces": {}})
+
+
+def test_json_has_no_word_that_json_has_not() -> None:
+    solved = small(
+        "[variants.other.givens]\nV = [[nan], [inf]]\n[[asked]]\n"
+        'compare = { "one" = "main", "other" = "other" }'
+    )
+    data = json.loads(solved.to_json(), parse_constant=pytest.fail)
+    assert data["answers"][0]["answer"] == {"largest difference": {"other": "nan"}}
+    assert schema("exercises", "solution").is_valid(data)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_certified_agrees_with_float64(name: str) -> None:
     pytest.importorskip("flint")
@@ -178,7 +220,7 @@ def test_only_a_text_is_one_name() -> None:
 
 def test_only_a_label_takes_all_that_belongs_to_it() -> None:
     document = solution("attention-questions").document(only=("(b)",))
-    assert sum(isinstance(block, ShownTable) for block in document.blocks) == 1
+    assert sum(isinstance(block, Table) for block in document.blocks) == 1
     assert not any(isinstance(b, Heading) and b.text == "Given" for b in document.blocks)
 
 
@@ -223,6 +265,36 @@ def test_a_fact_that_is_no_choice() -> None:
     solved = small('[[asked]]\nchoice = ["up", "down"]\nfact = "softmax-axis"')
     with pytest.raises(ValueError, match="small: the computation says 'row-wise', which is not"):
         solved.to_text()
+
+
+MASKED = """[options]
+causal = -1
+[[asked]]
+choice = ["row-wise", "column-wise"]
+fact = "softmax-axis"
+"""
+
+
+def test_a_masked_row_tells_nothing_about_the_axis_of_the_softmax() -> None:
+    solved = small(MASKED)
+    assert solved.trace["weights"].value.tolist() == [[0, 0], [1, 0]]
+    assert "Answer: row-wise." in texts(solved)
+
+
+@pytest.mark.parametrize(
+    ("weights", "fact"),
+    [([[0.25, 0.5], [0.75, 0.5]], "column-wise"), ([[0.25, 0.75], [0.5, 0.5]], "row-wise")],
+)
+def test_the_axis_of_the_softmax(weights: list[list[float]], fact: str) -> None:
+    trace = small(MASKED).trace.replace(weights=weights)
+    assert FACTS["softmax-axis"].decide(trace)[0] == fact
+
+
+@pytest.mark.parametrize("weights", [[[0.25, 0.5], [0.5, 0.5]], [[0, 0], [0, 0]]])
+def test_weights_of_no_softmax(weights: list[list[float]]) -> None:
+    trace = small(MASKED).trace.replace(weights=weights)
+    with pytest.raises(ExerciseError, match="neither the rows nor the columns"):
+        FACTS["softmax-axis"].decide(trace)
 
 
 def test_a_design_that_misses() -> None:
@@ -276,6 +348,46 @@ def test_comparing_variants_that_differ_in_more_than_weights() -> None:
     text = texts(solved)
     assert "The results differ by up to 2." in text
     assert "the weights alone" not in text
+
+
+@pytest.mark.parametrize(("numbers", "extra"), [("exact", "sympy"), ("certified", "flint")])
+def test_other_numbers_compare_the_same(numbers: str, extra: str) -> None:
+    pytest.importorskip(extra)
+    same = "the weights alone make the difference"
+    assert same in texts(solution("numpy-multi-head"))
+    assert same in texts(solution("numpy-multi-head", numbers))
+
+
+def test_rules_for_a_program_are_shown_unless_results_alone_are_wanted() -> None:
+    rules = (
+        "Rules for the program: it imports nothing but torch, torch.nn, torch.nn.functional; it "
+        "calls torch.matmul, F.softmax; its random numbers start from the seed 42; it fills the "
+        "gaps of torch-self-attention.py."
+    )
+    shown = {level: rules in texts(solution(DRAWN), level) for level in LEVELS}
+    assert shown == {"result": False, "steps": True, "entries": True}
+
+
+def test_the_skeleton_can_be_had() -> None:
+    assert "TODO" in solve(DRAWN).skeleton
+    with pytest.raises(OptionError, match="copying: this exercise has no skeleton"):
+        _ = solve("copying").skeleton
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_graph_and_its_cost_need_no_numbers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = solution(name).trace
+    without(monkeypatch, "torch")
+    monkeypatch.setattr("regard.exercises._compute.work", None)
+    assert solve(name).graph == wanted.run.graph
+    assert solve(name).cost("stable").to_json() == wanted.cost("stable").to_json()
+
+
+def test_a_path_is_as_good_as_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "copy.toml"
+    path.write_text(library_text("copying"), encoding="utf-8")
+    assert solve(path).name == str(path)
+    assert solve(path).to_text() == solve(str(path)).to_text()
 
 
 def test_positions_are_not_equivariant() -> None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from regard._errors import OptionError, RegardError, ShapeError
+from regard._errors import OptionError, RegardError, RewriteError, ShapeError
 from regard.graph.builders import KINDS, build
 from regard.graph.construction import DEFAULTS, GIVEN_SYMBOLS
+from regard.graph.rewrites import Change
 from regard.graph.run import run
 
 Shapes = dict[str, tuple[int, ...]]
@@ -528,3 +529,9 @@ def test_what_is_built_runs_or_says_why_not(
         return
     for name, axes in graph.axes.items():
         assert values[name].shape == tuple(axis.size.evaluate(graph.sizes) for axis in axes)
+
+
+def test_an_axis_that_the_glossary_does_not_know_is_refused() -> None:
+    graph = build("attention", {"Q": (2, 3), "K": (5, 3), "V": (5, 7)})
+    with pytest.raises(RewriteError, match="there is no 'keys' axis: did you mean 'key'"):
+        Change("scores", columns="keys")(graph)

@@ -35,6 +35,7 @@ from regard.graph.operations import (
     NormalCdf,
     NormalDensity,
     Normalise,
+    OpenProduct,
     Outer,
     PickHead,
     Place,
@@ -109,6 +110,8 @@ ADJOINTS: dict[str, tuple[Operation, tuple[Shape, ...]]] = {
     "exp": (Exp(shift=False), (SCORES,)),
     "mask": (Mask(), (HEADS, SCORES)),
     "attend": (Attend("query", "dim"), (SCORES, COLUMN, SCORES)),
+    "attend, transposed": (Attend("key", "dim", transpose_a=True), (SCORES, ROW, SCORES)),
+    "open product": (OpenProduct("query", "key", transpose_b=True), (ROW, COLUMN, SCORES)),
     "product": (MatMul("query", "dim"), (SCORES, COLUMN)),
     "product, second transposed": (MatMul("query", "key", transpose_b=True), (ROW, COLUMN)),
     "product, first transposed": (MatMul("key", "dim", transpose_a=True), (SCORES, ROW)),
@@ -188,7 +191,7 @@ def test_adjoints_against_differences(case: str) -> None:
     graph = single(operation, operands)
     givens = positive_numbers(graph)
     seed = normal(1, *run(graph, givens).values["result"].shape)
-    smooth = tuple(givens)[:2] if isinstance(operation, Attend) else tuple(givens)
+    smooth = tuple(givens)[:2] if isinstance(operation, (Attend, OpenProduct)) else tuple(givens)
     smooth = smooth[:1] if isinstance(operation, Spread) else smooth
     back = run(backward(graph, "result", smooth), givens | {"d_result": seed}).values
     for name in smooth:
@@ -488,3 +491,45 @@ def test_gradients_of_rewritten_graphs(case: str) -> None:
     np.testing.assert_allclose(back.values["merged"], wanted.detach(), rtol=1e-10)
     for name, leaf in leaves.items():
         np.testing.assert_allclose(back.values[f"d_{name}"], leaf.grad, rtol=1e-8, atol=1e-11)
+
+
+# ---- what is masked never leaks --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    "options", [{}, {"softcap": "3"}, {"positions": "rotary"}, {"positions": "alibi"}, {"scale": 1}]
+)
+def test_masked_keys_and_values_never_leak_into_gradients(
+    bad: float, options: dict[str, Any]
+) -> None:
+    hidden = np.array([False, False, True, False, True])
+    givens: dict[str, Any] = {
+        "Q": normal(1, 3, 7, 4), "K": normal(2, 3, 5, 4), "V": normal(3, 3, 5, 2),
+        "mask": np.broadcast_to(~hidden, (7, 5)), "bias": normal(4, 7, 5),
+    }  # fmt: skip
+    names = ("Q", "K", "V", "bias")
+    graph = build("attention", {name: value.shape for name, value in givens.items()}, **options)
+    whole = backward(graph, "context", names)
+    givens["d_context"] = normal(5, 3, 7, 2)
+    clean = run(whole, givens).values
+    for name in "KV":
+        givens[name] = np.where(hidden[:, None], bad, givens[name])
+    poisoned = run(whole, givens).values
+    for name in names:
+        np.testing.assert_allclose(
+            poisoned[f"d_{name}"], clean[f"d_{name}"], rtol=1e-12, atol=1e-14, err_msg=name
+        )
+
+
+def test_the_future_never_leaks_into_gradients() -> None:
+    """A query that is no number spoils the keys that it sees, and no others."""
+    q, k, v = normal(1, 5, 2), normal(2, 5, 2), normal(3, 5, 3)
+    q[2] = np.nan
+    graph = build("attention", {"Q": (5, 2), "K": (5, 2), "V": (5, 3)}, causal=True)
+    whole = backward(graph, "context", ("Q", "K", "V"))
+    values = run(whole, {"Q": q, "K": k, "V": v, "d_context": normal(4, 5, 3)}).values
+    for name in ("d_K", "d_V"):
+        spoilt = np.isnan(values[name]).any(axis=1)
+        assert spoilt.tolist() == [True, True, True, False, False], name
+    assert np.isnan(values["d_Q"]).any(axis=1).tolist() == [False, False, True, False, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard._errors import NoSuchStepError, NumberError, OptionError, ShapeError
+from regard._errors import NoSuchStepError, NumberError, OptionError, ShapeError, SizeLimitError
 from regard.graph.builders import build
 from regard.graph.graph import Graph, Step
-from regard.graph.numbers import read_given
+from regard.graph.numbers import Float64, as_printed, read_given
 from regard.graph.operation import Operation
 from regard.graph.operations import OPERATIONS, Add, MatMul, Negate
 from regard.graph.run import Run, run
@@ -358,13 +359,48 @@ def test_text_and_large_integers_stay_exact() -> None:
         ([b"1"], "b'1' is no number"),
         ([None], "None is no number"),
         ({}, "{} is no number"),
-        ([True, False], "True and False were passed"),
         (np.array(["2020-01-01"], dtype="M8[D]"), "datetime64"),
     ],
 )
 def test_what_is_no_number(value: Any, reason: str) -> None:
     with pytest.raises(NumberError, match=f"Q: .*{reason}"):
         read_given("Q", value)
+
+
+def test_true_and_false_are_for_masks_alone() -> None:
+    givens: dict[str, Any] = {"Q": normal(5, 2), "K": normal(7, 2), "V": normal(7, 3)}
+    with pytest.raises(NumberError, match="V: numbers are wanted, but True and False were passed"):
+        worked("attention", **givens | {"V": np.ones((7, 3), dtype=bool)})
+    run = worked("attention", {"causal": 0}, **givens)
+    seen = run.replace(mask_causal=np.ones((5, 7), dtype=bool))
+    assert not seen.values["mask_causal"].any()
+    with pytest.raises(NumberError, match="masked: numbers are wanted"):
+        run.replace(masked=np.ones((5, 7), dtype=bool))
+
+
+@pytest.mark.parametrize("kind", [float, int, str])
+def test_a_mask_of_the_numbers_0_and_1_is_refused(kind: type) -> None:
+    ones = np.arange(7) < np.full((5, 1), 3)
+    givens = {"Q": normal(5, 2), "K": normal(7, 2), "V": normal(7, 3)}
+    message = r"mask: a mask of the numbers 0 and 1 is unclear: .* `bias` to add them"
+    with pytest.raises(NumberError, match=message):
+        worked("attention", mask=ones.astype(int).astype(kind), **givens)
+    for adding in (np.zeros((5, 7)), np.where(ones, 0, 2), np.where(ones, 1, -np.inf)):
+        run = worked("attention", mask=adding, **givens)
+        np.testing.assert_allclose(run.values["masked"], run.values["scaled"] + adding)
+    added = worked("attention", bias=ones.astype(float), **givens)
+    np.testing.assert_allclose(added.values["biased"], added.values["scaled"] + ones)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_short_floats_are_read_as_the_decimals_that_they_print_as(kind: type) -> None:
+    value = np.array([0.8, -0.1, 1e-7, np.inf], dtype=kind)
+    given = read_given("Q", value)
+    assert as_printed(given).tolist()[:2] == [Fraction(4, 5), Fraction(-1, 10)]
+    assert as_printed(given)[3] == np.inf
+    assert Float64().array(given).tolist() == value.astype(float).tolist()
+    value[:] = 0
+    assert given.any()
 
 
 def test_a_number_beyond_float64_is_named() -> None:
@@ -379,6 +415,7 @@ def test_torch_tensors_keep_their_kind() -> None:
         1,
         1,
     ]
+    assert as_printed(read_given("Q", torch.tensor([0.8])))[0] == Fraction(4, 5)
     with pytest.raises(NumberError, match="complex64"):
         read_given("Q", torch.ones(2, dtype=torch.complex64))
 
@@ -398,3 +435,13 @@ def test_the_operations_are_frozen() -> None:
     with pytest.raises(AttributeError):
         MatMul().rows = "key"  # type: ignore[misc]
     assert Negate() == Negate()
+
+
+def test_a_computation_that_cannot_fit_is_refused_before_it_runs() -> None:
+    x = np.zeros((30_000, 1))
+    message = (
+        r"self-attention: every step is kept, which takes 43\.2 GB, and 4\.0 GB is the most; "
+        r"the largest is scores with 7\.2 GB"
+    )
+    with pytest.raises(SizeLimitError, match=message):
+        worked("self-attention", {"causal": True}, X=x, WQ=[[1]], WK=[[1]], WV=[[1]])

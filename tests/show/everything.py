@@ -50,7 +50,8 @@ BIAS = np.round(np.sin(np.arange(5.0)[:, None] * 2.9 + np.arange(9.0)) * 4, 5)
 COUNTS = np.array([[1, 2, 3], [40, 50, 60]])
 RATIOS = np.array([[Ratio(1, 3), Ratio(-2, 7)], [Ratio(3), Ratio(5, 2)]], dtype=object)
 ALLOWED = np.array([[True, False], [True, True]])
-HIDDEN = np.ma.masked_array([[0.5, 1.5], [2.5, 3.5]], mask=[[False, True], [False, False]])
+SCORED = np.array([[0.5, -np.inf], [2.5, 3.5]])
+HIDDEN = np.array([[False, True], [False, False]])
 VECTOR = np.array([1.0, 2.0, 2.761594155955765])
 LONG_VECTOR = np.arange(30.0)
 
@@ -120,10 +121,12 @@ def _mathematics() -> list[Math]:
 def _numbers() -> list[Block]:
     named = {
         "mask": MASK, "strange": STRANGE, "tiny": TINY, "large": LARGE, "wide": WIDE,
-        "counts": COUNTS, "ratios": RATIOS, "allowed": ALLOWED, "hidden": HIDDEN, "v": VECTOR,
+        "counts": COUNTS, "ratios": RATIOS, "allowed": ALLOWED, "v": VECTOR,
         "long": LONG_VECTOR,
     }  # fmt: skip
-    return [Display(Equation((Symbol(name), Matrix(values)))) for name, values in named.items()]
+    masked = Display(Equation((Symbol("masked"), Matrix(SCORED, hidden=HIDDEN))))
+    plain = [Display(Equation((Symbol(name), Matrix(array)))) for name, array in named.items()]
+    return [*plain, masked]
 
 
 TABLE = Table(

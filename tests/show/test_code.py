@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from types import ModuleType, NoneType
@@ -372,6 +373,14 @@ def strange_values() -> Run:
     return run(work.graph, {**work.givens, **changed})
 
 
+def strange_gradient() -> Run:
+    """The backward pass behind NaN under the mask."""
+    forward = strange_values()
+    graph = backward(forward.graph, "context", ("Q", "K", "V"))
+    seed = np.random.default_rng(8).normal(size=forward.values["context"].shape).round(3)
+    return forward.on(graph, values={"d_context": seed})
+
+
 RUNS = {
     **{name: (lambda case=case: computed(*case)) for name, case in CASES.items()},
     **{
@@ -399,6 +408,7 @@ RUNS = {
     ),
     "parts": parts,
     "strange values": strange_values,
+    "gradient of strange values": strange_gradient,
     "large scores": lambda: computed("attention", attention(), {"scale": 500}),
     "large scores, no shift": lambda: computed(
         "attention", attention(), {"scale": 500}, Change("exp", shift=False)
@@ -597,3 +607,11 @@ def test_aliases_name_the_variables(small: Run, capsys: pytest.CaptureFixture[st
     assert np.array_equal(found["attention_weights"], small.values["weights"])
     assert np.allclose(found["context"], small.values["context"])
     assert found["W_q"].shape == (2, 2)
+
+
+def test_every_line_of_a_comment_is_a_comment() -> None:
+    graph = replace(build("dot-product", {"s": (2,), "h": (3, 2)}), kind="one\nprint('two')\rthree")
+    computed = run(graph, {"s": np.ones(2), "h": np.ones((3, 2))})
+    for language, sign in (("numpy", "#"), ("torch", "#"), ("matlab", "%")):
+        lines = to_code(computed, language).splitlines()
+        assert lines[:3] == [f"{sign} one", f"{sign} print('two')", f"{sign} three"]

@@ -104,6 +104,16 @@ def changed(change: str) -> str:
     return json.dumps(data)
 
 
+def with_value(value: Any, *path: str | int) -> str:
+    """The file with another value at one place."""
+    data = json.loads(regard.work("dot-product", **GIVENS["dot-product"]).to_json())
+    place = data
+    for word in path[:-1]:
+        place = place[word]
+    place[path[-1]] = value
+    return json.dumps(data)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -118,8 +128,87 @@ def changed(change: str) -> str:
         (changed("option"), "speed"),
         (changed("shape"), r"'context' has shape \[4\] in the file"),
         (changed("given"), "'a'"),
+        (with_value("x\nprint('INJECTED')#", "kind"), "a kind is made of words"),
+        (with_value("scores = 1; print", "steps", 0, "name"), "a name is made of words"),
+        (with_value("s", "steps", 0, "name"), "two steps are called 's'"),
+        (with_value(3, "steps", 0, "symbol", "base"), "the symbol of 'scores' is to be text"),
+        (with_value("dims", "givens", 0, "axes", 0, 0), "did you mean 'dim'"),
+        (
+            with_value("yes", "steps", 0, "options", "transpose_b"),
+            "does not take transpose_b='yes'",
+        ),
+        (with_value(5, "title"), "the title is to be text"),
+        (with_value({"scores": "weights"}, "names"), "'scores' cannot be called 'weights'"),
+        (with_value("three", "sizes", "d_k"), "breaks the format"),
+        ("[" * 100_000, "lists within lists"),
     ],
 )
 def test_a_damaged_file_is_refused_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(regard.RegardError, match=message):
         read_trace(text)
+
+
+def test_a_file_travels_between_builds_of_the_same_library() -> None:
+    """What rounding leaves of 0 differs from build to build."""
+    q = [[0.1, 0.2, -0.3]]
+    trace = regard.work("attention", Q=q, K=[[3, 0, 1], [0, 0, 0]], V=[[1], [2]], scale=1)
+    data = json.loads(trace.to_json())
+    scores = next(step for step in data["steps"] if step["name"] == "scores")
+    assert abs(scores["value"][0][0]) < 1e-15
+    scores["value"][0][0] = 4.2e-17
+    assert read_trace(json.dumps(data)).to_text() == trace.to_text()
+    scores["value"][0][0] = 1e-9
+    with pytest.raises(regard.FileError, match="'scores' holds values"):
+        read_trace(json.dumps(data))
+
+
+@pytest.mark.parametrize("numbers", ["exact", "certified"])
+def test_forged_exact_and_certified_values_are_refused(numbers: str) -> None:
+    trace = regard.work("dot-product", **GIVENS["dot-product"], numbers=numbers, digits=30)
+    data = json.loads(trace.to_json())
+    context = data["steps"][-1]["value"]
+    old = context[0]
+    forged = ["1/3", "nan", "abc", 1.0]
+    if numbers == "certified":
+        place = old.index(".") + 25
+        forged.append(old[:place] + str((int(old[place]) + 5) % 10) + old[place + 1 :])
+    for text in forged:
+        context[0] = text
+        with pytest.raises(regard.FileError):
+            read_trace(json.dumps(data))
+
+
+def test_certified_values_meet_whatever_bits_they_were_computed_with() -> None:
+    trace = regard.work("dot-product", **GIVENS["dot-product"], numbers="certified", digits=30)
+    data = json.loads(trace.to_json())
+    data["numbers"]["digits"] = 50
+    assert read_trace(json.dumps(data))["context"].shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [({"softcap": 2}, "capped"), ({"scale": 2}, "scaled"), ({"positions": "rotary"}, "q_rotated")],
+)
+def test_a_number_that_takes_forever_to_write_out_is_refused(change: Any, step: str) -> None:
+    trace = regard.work("attention", Q=[[1, 2]], K=[[1, 2]], V=[[1]], **change)
+    data = json.loads(trace.to_json())
+    options = next(item for item in data["steps"] if item["name"].lower() == step)["options"]
+    name = next(word for word in ("cap", "factor", "base") if word in options)
+    options[name] = "1e99999999"
+    with pytest.raises(regard.FileError, match=f"does not take {name}='1e99999999'"):
+        read_trace(json.dumps(data))
+
+
+def test_a_mask_is_a_mask_still_when_it_comes_back() -> None:
+    back = read_trace(regard.work("attention", **GIVENS["attention"]).to_json())
+    with pytest.raises(regard.NumberError, match="0 and 1"):
+        back.replace(mask=[[1, 0, 1], [1, 1, 1]])
+
+
+def test_short_floats_come_back_as_they_were_read() -> None:
+    value = np.array([[0.8, 0.1]], dtype=np.float32)
+    for numbers in ("float64", "exact", "certified"):
+        trace = regard.work("attention", Q=value, K=value, V=value, numbers=numbers)
+        back = read_trace(trace.to_json())
+        assert back.to_json() == trace.to_json()
+    assert "4/5" in regard.work("attention", Q=value, K=value, V=value, numbers="exact").to_text()

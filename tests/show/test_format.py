@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard._errors import OptionError, ShapeError
-from regard.show._format import NumberFormat, format_matrix, format_number
+from regard.show._format import STYLES, NumberFormat, format_matrix, format_number
 from regard.show._plain import Plain, cell_text
 
 
@@ -163,11 +163,10 @@ def test_fractions_are_exact() -> None:
 
 
 def test_masked_cells_are_no_numbers() -> None:
-    hidden = np.ma.masked_array([[0.5, 1.5]], mask=[[False, True]])
-    assert [cell.kind for cell in format_matrix(hidden, NumberFormat()).rows[0]] == [
-        "number",
-        "masked",
-    ]
+    values, hidden = np.array([[0.5, -np.inf, -np.inf]]), np.array([[False, True, False]])
+    for style in STYLES:
+        (row,) = format_matrix(values, NumberFormat(style), hidden=hidden).rows
+        assert [cell.kind for cell in row] == ["number", "masked", "minus-infinity"]
 
 
 def test_elision_keeps_three_at_either_end() -> None:

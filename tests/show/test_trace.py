@@ -54,6 +54,20 @@ def test_aliases_address_and_print_steps() -> None:
         multi_head(names={"wieghts": "A"})
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"scores": "weights"}, "'scores' cannot be called 'weights'"),
+        ({"scores": "S", "scaled": "S"}, "'scaled' cannot be called 'S'"),
+        ({"scores": " "}, "the alias of 'scores' must be a word, but is ' '"),
+    ],
+)
+def test_an_alias_means_one_thing(names: dict[str, str], message: str) -> None:
+    with pytest.raises(regard.OptionError, match=message):
+        multi_head(names=names)
+    assert multi_head(names={"weights": "weights"})["weights"].name == "weights"
+
+
 def test_a_misspelt_step_names_the_closest() -> None:
     with pytest.raises(regard.NoSuchStepError, match=r"no step 'contxt'.*did you mean 'context'"):
         multi_head()["contxt"]
@@ -134,3 +148,41 @@ def test_rounding_residue_prints_as_zero_but_small_weights_do_not() -> None:
     assert "e-17" not in residue.to_text(only="Q")
     small = regard.work("dot-product", s=[100.0], h=[[1.0], [2.0]])
     assert "3.7e" in small.to_text(only="weights")
+
+
+# ---- what a mask hides -----------------------------------------------------------------------
+
+
+def test_what_a_mask_hides_looks_different_from_a_score_of_minus_infinity() -> None:
+    q, k = [[1.0, 0.0], [0.0, 1.0]], [[-np.inf, 1.0], [1.0, 2.0]]
+    q[0][1] = q[1][0] = 1.0
+    trace = regard.work("attention", Q=q, K=k, V=[[1.0], [2.0]], causal=True, scale=1)
+    text = trace.to_text(only="masked", width=200)
+    note = "Note: ■ is hidden by the mask: −∞, whatever the score."
+    assert "= ⎡−∞  ■⎤" in text
+    assert text.count(note) == 1
+    assert r"-\infty & \blacksquare" in trace.to_latex(only="masked")
+    assert '<mi class="masked" mathvariant="normal">■</mi>' in trace.to_html(only="masked")
+    mask = trace.to_text(only="mask_causal")
+    assert "−∞" in mask
+    assert "hidden" not in mask
+
+
+@pytest.mark.parametrize("numbers", ["float64", "exact", "certified"])
+def test_what_is_hidden_is_known_in_all_numbers_and_for_every_head(numbers: str) -> None:
+    x = np.ones((2, 3, 1))
+    weights = {name: np.ones((1, 2)) for name in ("WQ", "WK", "WV")}
+    trace = regard.work("multi-head", X=x, heads=2, lengths=[1, 3], numbers=numbers, **weights)
+    text = trace.to_text(only="masked", width=200)
+    result = [line.rpartition("=")[2] for line in text.splitlines()]
+    assert sum(line.count("■ ") + line.count("■⎤") for line in result if "⎤" in line) == 4
+    put_in = trace.replace(masked=np.zeros((2, 2, 3, 3)))
+    assert "hidden" not in put_in.to_text(only="masked")
+    assert "hidden" not in trace.to_text(only="context")
+
+
+def test_masks_put_together_are_no_scores() -> None:
+    ones = np.ones((3, 2))
+    trace = regard.work("attention", Q=ones, K=ones, V=ones, causal=True, lengths=2)
+    assert "■ mask_all" in (text := trace.to_text(only="mask_all"))
+    assert "hidden" not in text

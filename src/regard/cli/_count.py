@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from regard._errors import OptionError
+from regard._errors import NoSuchExerciseError, OptionError
 from regard.cli._output import FORMATS, add_output_arguments, deliver, number_or_word
 from regard.exercises import Solution, library_names, solve
 from regard.graph.builders import KINDS
@@ -63,18 +63,14 @@ def _costs(arguments: argparse.Namespace) -> Costs:
             f"{arguments.what!r} has its own"
         )
     else:
-        costs = _exercise(arguments.what).trace.cost(arguments.convention, arguments.itemsize)
+        costs = _exercise(arguments.what).cost(arguments.convention, arguments.itemsize)
     return replace(costs, growing=growing)
 
 
 def _exercise(source: str) -> Solution:
     try:
         return solve(source)
-    except OptionError:
-        raise
-    except ValueError as error:
-        if "no file and no exercise" not in str(error):
-            raise
+    except NoSuchExerciseError as error:
         raise OptionError(
             f"count: {source!r} is no kind ({', '.join(KINDS)}) and no exercise "
             f"({', '.join(library_names())})"

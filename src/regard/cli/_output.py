@@ -55,11 +55,15 @@ def deliver(
         return
     if name == "text":
         how = {**how, "width": _width(arguments.width)}
-    content = formats[name](shown, how)
+    write(formats[name](shown, how), arguments.output)
+
+
+def write(content: str, output: str | None) -> None:
+    """To the file that was named, whole or not at all, else to the terminal or the pipe."""
     content += "" if content.endswith("\n") else "\n"
-    if arguments.output:
-        write_atomically(arguments.output, content)
-        print(f"wrote {arguments.output}", file=sys.stderr)
+    if output:
+        write_atomically(output, content)
+        print(f"wrote {output}", file=sys.stderr)
     else:
         sys.stdout.write(content)
 

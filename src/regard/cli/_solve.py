@@ -14,11 +14,16 @@ from regard.cli._output import (
     add_output_arguments,
     deliver,
     number_or_word,
+    write,
 )
-from regard.exercises import library_names, load_exercise
-from regard.exercises._draft import Said, to_toml
-from regard.exercises._library import parse_exercise
-from regard.exercises._solution import Solution
+from regard.exercises import (
+    Said,
+    Solution,
+    library_names,
+    load_exercise,
+    parse_exercise,
+    to_toml,
+)
 from regard.graph.numbers import NUMBERS
 from regard.show._format import STYLES
 from regard.show.layout import LEVELS
@@ -51,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft", action="store_true", help="print the exercise file, not solve it"
     )
+    parser.add_argument(
+        "--skeleton", action="store_true", help="print the program to complete, if there is one"
+    )
     said = parser.add_argument_group("what an assignment's text does not say")
     said.add_argument("--scale", help='"sqrt" (divide by √d_k) or a number (1 for none)')
     said.add_argument("--heads", type=int, help="how many heads")
@@ -67,8 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
             "solve: name an exercise or a file; `regard solve --list` shows the library"
         )
     solution = _solution(arguments)
-    if arguments.draft:
-        sys.stdout.write(to_toml(solution.exercise))
+    if arguments.draft or arguments.skeleton:
+        text = solution.skeleton if arguments.skeleton else to_toml(solution.exercise)
+        write(text, arguments.output)
         return 0
     deliver(solution, arguments, _how(arguments), FORMATS | CODE)
     return 0

@@ -17,21 +17,21 @@ from regard.exercises._compute import constants_of, symbols_of, trace_of
 from regard.exercises._evidence import AGREEMENTS, FACTS, distance, floats
 from regard.exercises._exercise import (
     MAIN,
-    Agree,
+    AnswerTable,
     Asked,
-    Choice,
-    Compare,
-    Design,
+    AskedAgree,
+    AskedChoice,
+    AskedCompare,
+    AskedDesign,
+    AskedExplain,
+    AskedFormula,
+    AskedMask,
+    AskedPermute,
+    AskedProgram,
+    AskedShape,
+    AskedSteps,
     Exercise,
-    Explain,
-    Formula,
-    Mask,
-    Permute,
-    Program,
     Question,
-    Shape,
-    Steps,
-    Table,
 )
 from regard.exercises._expressions import evaluate, symbol_of, written
 from regard.graph.notation import Equation, Math, Matrix, Number, Symbol
@@ -39,8 +39,7 @@ from regard.graph.operation import Cost
 from regard.graph.polynomial import Polynomial
 from regard.show import layout
 from regard.show.data import plain_values
-from regard.show.document import Block, Code, Display, Heading, Note, Paragraph, Prose
-from regard.show.document import Table as ShownTable
+from regard.show.document import Block, Code, Display, Heading, Note, Paragraph, Prose, Table
 from regard.show.trace import Trace
 
 SAME = 1e-9  # results that differ by less are the same computation, rounded in another order
@@ -116,7 +115,7 @@ def answer(asked: Asked, at: Answering) -> Answer:
     """The answer to one thing asked, with its words, its numbers and its table."""
     body = ANSWERS[type(asked.question)](asked.question, asked.variant, at)
     words = at.paragraphs(asked.answer, asked.variant)
-    is_choice = isinstance(asked.question, Choice)
+    is_choice = isinstance(asked.question, AskedChoice)
     blocks = [*body.blocks, *words] if is_choice else [*words, *body.blocks]
     if not at.is_short:
         blocks += body.evidence
@@ -162,7 +161,7 @@ def _displays(symbol: Symbol, sides: tuple[Math, ...], value: Any) -> Iterator[B
 # ---- one function for each thing that may be asked -----------------------------------------
 
 
-def _steps(asked: Steps, variant: str, at: Answering) -> Answer:
+def _steps(asked: AskedSteps, variant: str, at: Answering) -> Answer:
     """The steps that lead to what is asked, without those that were shown before."""
     trace = at.trace(variant)
     if asked.numbers:
@@ -195,7 +194,7 @@ def _results(trace: Trace, names: Iterable[str], at: Answering) -> Iterator[Bloc
     yield from _as_numpy_prints(trace, names, at)
 
 
-def _in_other_numbers(asked: Steps, trace: Trace, at: Answering) -> Answer:
+def _in_other_numbers(asked: AskedSteps, trace: Trace, at: Answering) -> Answer:
     """The results again in exact or certified numbers, when what they need is installed."""
     try:
         other = trace.in_numbers(asked.numbers, at.how.get("digits", 15))
@@ -222,7 +221,7 @@ def _as_numpy_prints(trace: Trace, names: Iterable[str], at: Answering) -> Itera
         yield Code("text", "\n".join([f"{at.called(name)}:", *texts]))
 
 
-def _shape(asked: Shape, variant: str, at: Answering) -> Answer:
+def _shape(asked: AskedShape, variant: str, at: Answering) -> Answer:
     trace = at.trace(variant)
     blocks, values = [], {}
     for name in (trace[name].name for name in asked.shape):
@@ -244,7 +243,7 @@ def _sizes(trace: Trace, name: str) -> Iterator[str | Math]:
         yield count_notation(axis.size)
 
 
-def _choice(asked: Choice, variant: str, at: Answering) -> Answer:
+def _choice(asked: AskedChoice, variant: str, at: Answering) -> Answer:
     chosen, evidence = FACTS[asked.fact].decide(at.trace(variant))
     printed = [choice for choice in asked.choice if choice.strip("$") == chosen]
     if not printed:
@@ -256,7 +255,7 @@ def _choice(asked: Choice, variant: str, at: Answering) -> Answer:
     return Answer((head,), chosen, (Paragraph(evidence),))
 
 
-def _formula(asked: Formula, variant: str, at: Answering) -> Answer:
+def _formula(asked: AskedFormula, variant: str, at: Answering) -> Answer:
     """Counts of the steps in groups, and all together: formula and number."""
     table = at.trace(variant).cost(asked.convention)
     costs = {
@@ -275,7 +274,7 @@ def _formula(asked: Formula, variant: str, at: Answering) -> Answer:
             for name, f in found.items()
         ]
     header: tuple[Prose, ...] = (("step",), ("operation",), ("count",), ("here",))
-    return Answer((ShownTable(header, tuple(rows)),), answers)
+    return Answer((Table(header, tuple(rows)),), answers)
 
 
 def count_notation(formula: Polynomial) -> Math:
@@ -283,7 +282,7 @@ def count_notation(formula: Polynomial) -> Math:
     return written(str(formula).replace("·", "*").replace("^", "**"))
 
 
-def _mask(asked: Mask, variant: str, at: Answering) -> Answer:
+def _mask(asked: AskedMask, variant: str, at: Answering) -> Answer:
     trace = at.trace(variant)
     step = trace[asked.mask]
     symbol = at.symbols(variant)[step.name]
@@ -295,7 +294,7 @@ def _mask(asked: Mask, variant: str, at: Answering) -> Answer:
     return Answer(blocks, {"shape": list(step.shape), "values": plain_values(step.value)})
 
 
-def _design(asked: Design, variant: str, at: Answering) -> Answer:
+def _design(asked: AskedDesign, variant: str, at: Answering) -> Answer:
     """The designed inputs, and how nearly their property holds on the exercise's numbers."""
     chosen, symbols = at.exercise.variants[variant], at.symbols(variant)
     names = at.names(variant, {})
@@ -325,7 +324,7 @@ def _design(asked: Design, variant: str, at: Answering) -> Answer:
     return Answer(tuple(designs), {**value, "differs by": gap}, (words, *shown))
 
 
-def _compare(asked: Compare, variant: str, at: Answering) -> Answer:
+def _compare(asked: AskedCompare, variant: str, at: Answering) -> Answer:
     """Variants side by side: maps, sizes and costs, and whether the weights alone differ."""
     traces = {words: at.trace(name) for words, name in asked.compare.items()}
     header: tuple[Prose, ...] = ((), *((words,) for words in traces))
@@ -334,7 +333,7 @@ def _compare(asked: Compare, variant: str, at: Answering) -> Answer:
         for words, measure in MEASURES.items()
     )
     (first_words, first), *others = traces.items()
-    blocks: list[Block] = [ShownTable(header, rows)]
+    blocks: list[Block] = [Table(header, rows)]
     gaps = {}
     for words, other in others:
         gaps[words] = distance(_last(first), _last(other))
@@ -346,7 +345,7 @@ def _compare(asked: Compare, variant: str, at: Answering) -> Answer:
                 ": the weights alone make the difference.",
             ]  # fmt: skip
         blocks.append(Paragraph(tuple(prose)))
-    return Answer(tuple(blocks), {"largest difference": gaps})
+    return Answer(tuple(blocks), {"largest difference": _plain(gaps)})
 
 
 def _with_weights_of(first: Trace, other: Trace) -> Trace | None:
@@ -355,10 +354,16 @@ def _with_weights_of(first: Trace, other: Trace) -> Trace | None:
     if weights.shape[-2:] != shape[-2:] or _last(first).shape != _last(other).shape:
         return None
     try:
-        same = other.replace(weights=np.broadcast_to(weights, shape))
-    except ValueError:
+        spread = np.broadcast_to(floats(weights), shape)
+    except ValueError:  # of NumPy: heads that do not fit
         return None
+    same = other.replace(weights=spread)
     return same if distance(_last(first), _last(same)) < SAME else None
+
+
+def _plain(gaps: Mapping[str, float]) -> dict[str, Any]:
+    """JSON has no NaN and no infinity."""
+    return {words: plain_values(np.asarray(gap)) for words, gap in gaps.items()}
 
 
 def _last(trace: Trace) -> Any:
@@ -393,7 +398,7 @@ MEASURES: dict[str, Callable[[Trace], str]] = {
 }
 
 
-def _permute(asked: Permute, variant: str, at: Answering) -> Answer:
+def _permute(asked: AskedPermute, variant: str, at: Answering) -> Answer:
     """The tokens in another order, run again and compared with the result put in that order."""
     trace = at.trace(variant)
     order = np.array(asked.permute) - 1
@@ -422,10 +427,10 @@ def _permute(asked: Permute, variant: str, at: Answering) -> Answer:
         " the former one with its rows and columns in that order (", Number(gaps["weights"]),
         "). Left as they were, the weights would be off by up to ", Number(unmoved), ".",
     )  # fmt: skip
-    return Answer((*blocks, Paragraph(verdict)), {"verdict": kind, "differs by": gaps})
+    return Answer((*blocks, Paragraph(verdict)), {"verdict": kind, "differs by": _plain(gaps)})
 
 
-def _agree(asked: Agree, variant: str, at: Answering) -> Answer:
+def _agree(asked: AskedAgree, variant: str, at: Answering) -> Answer:
     """The context against another implementation, when it is there."""
     trace = at.trace(variant)
     try:
@@ -437,37 +442,38 @@ def _agree(asked: Agree, variant: str, at: Answering) -> Answer:
         return Answer((Paragraph((words,)),), None)
     gap = distance(context, trace["context"].value)
     words = "the same context, up to " if gap < SAME else "another context: it differs by up to "
-    return Answer((Paragraph((f"{asked.agree} gives {words}", Number(gap), ".")),), gap)
+    value = plain_values(np.asarray(gap))
+    return Answer((Paragraph((f"{asked.agree} gives {words}", Number(gap), ".")),), value)
 
 
-def _program(asked: Program, variant: str, at: Answering) -> Answer:
+def _program(asked: AskedProgram, variant: str, at: Answering) -> Answer:
     text = at.exercise.files[asked.program]
     return Answer((Code("python", text),), text)
 
 
-def _explain(asked: Explain, variant: str, at: Answering) -> Answer:
+def _explain(asked: AskedExplain, variant: str, at: Answering) -> Answer:
     return Answer(tuple(at.paragraphs(asked.explain, variant)), asked.explain)
 
 
 ANSWERS: Mapping[type[Question], Callable[[Any, str, Answering], Answer]] = {
-    Steps: _steps,
-    Shape: _shape,
-    Choice: _choice,
-    Formula: _formula,
-    Mask: _mask,
-    Design: _design,
-    Compare: _compare,
-    Permute: _permute,
-    Agree: _agree,
-    Program: _program,
-    Explain: _explain,
+    AskedSteps: _steps,
+    AskedShape: _shape,
+    AskedChoice: _choice,
+    AskedFormula: _formula,
+    AskedMask: _mask,
+    AskedDesign: _design,
+    AskedCompare: _compare,
+    AskedPermute: _permute,
+    AskedAgree: _agree,
+    AskedProgram: _program,
+    AskedExplain: _explain,
 }
 
 
 # ---- tables --------------------------------------------------------------------------------
 
 
-def _table(table: Table, variant: str, at: Answering) -> Block:
+def _table(table: AnswerTable, variant: str, at: Answering) -> Block:
     """One row for each value of what is varied; the columns are expressions."""
     columns = [(column.variant or variant, column) for column in table.columns]
     header = ((symbol_of(table.vary),), *(at.prose(c.header, of) for of, c in columns))
@@ -476,7 +482,7 @@ def _table(table: Table, variant: str, at: Answering) -> Block:
         names = {of: at.names(of, {table.vary: value}) for of in {of for of, _ in columns}}
         cells = (_math(evaluate(column.show, names[of])) for of, column in columns)
         rows.append(((Number(_whole(value)),), *((cell,) for cell in cells)))
-    return ShownTable(header, tuple(rows))
+    return Table(header, tuple(rows))
 
 
 def _whole(value: float) -> float | int:

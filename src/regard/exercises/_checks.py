@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf, prod
 from typing import Any
 
 from regard._errors import ExerciseError, NumberError, OptionError, RegardError, did_you_mean
@@ -16,22 +17,22 @@ from regard.exercises._compute import constant, given, graph_for, stand_ins
 from regard.exercises._evidence import AGREEMENTS, COUNTS, FACTS
 from regard.exercises._exercise import (
     MAIN,
-    Agree,
+    AnswerTable,
     Asked,
-    Choice,
-    Compare,
-    Design,
+    AskedAgree,
+    AskedChoice,
+    AskedCompare,
+    AskedDesign,
+    AskedExplain,
+    AskedFormula,
+    AskedMask,
+    AskedPermute,
+    AskedProgram,
+    AskedShape,
+    AskedSteps,
     Exercise,
-    Explain,
-    Formula,
     LinearDraw,
-    Mask,
-    Permute,
-    Program,
     Question,
-    Shape,
-    Steps,
-    Table,
     Variant,
 )
 from regard.exercises._expressions import FUNCTIONS, parse, written
@@ -39,7 +40,9 @@ from regard.exercises._lines import Source
 from regard.graph.cost import CONVENTIONS
 from regard.graph.graph import Graph
 from regard.graph.numbers import NUMBERS, read_given
+from regard.graph.operation import Array
 
+MOST_DRAWN = 1_000_000  # numbers of one computation: 8 megabytes
 NAME = re.compile(r"[^\W\d]\w*")
 Place = tuple[str | int, ...]
 
@@ -86,13 +89,20 @@ class Checker:
             with self.blaming(*path, "constants", word):
                 _check_name(word)
                 before[word] = constant(_numbers(word, value), before)
+        drawn = 0
         for place, draw in enumerate(variant.draws.tensors if variant.draws else ()):
             with self.blaming(*path, "draws", "tensors", place, "shape"):
                 _check_shape(draw.shape, 2 if isinstance(draw, LinearDraw) else None)
+                drawn += prod(draw.shape)
+                if drawn > MOST_DRAWN:
+                    raise OptionError(
+                        f"with `shape` {list(draw.shape)} {drawn:,} numbers are drawn; "
+                        f"{MOST_DRAWN:,} is the most"
+                    )
         givens = stand_ins(variant)
         for word, value in variant.givens.items():
             with self.blaming(*path, "givens", word):
-                givens[word] = read_given(word, given(value, before, givens))
+                givens[word] = _read_numbers(word, given(value, before, givens))
         try:
             self.graphs[name] = graph_for(variant, givens)
         except RegardError as error:
@@ -115,8 +125,9 @@ class Checker:
 
     def check_asked(self, asked: Asked, *path: str | int) -> None:
         self._variant(asked.variant, *path, "variant")
-        if asked.points < 0 or asked.points != asked.points:
-            raise self.source.fail("`points` must be at least 0", *path, "points")
+        if not 0 <= asked.points < inf:
+            message = "`points` must be at least 0, and a number that ends"
+            raise self.source.fail(message, *path, "points")
         with self.blaming(*path, asked.question.word):
             CHECKS[type(asked.question)](self, asked.question, asked.variant, path)
         for word in ("text", "answer", "remark"):
@@ -147,7 +158,7 @@ class Checker:
                 raise OptionError(f"no step {name!r}{given}: {did_you_mean(name, wanted)}")
         return [real.get(name, name) for name in names]
 
-    def _table(self, table: Table, variant: str, *path: str | int) -> None:
+    def _table(self, table: AnswerTable, variant: str, *path: str | int) -> None:
         constants = self.exercise.variants[variant].constants
         numbers = [name for name, value in constants.items() if not isinstance(value, (str, list))]
         if table.vary not in numbers:
@@ -181,7 +192,15 @@ def _check_name(name: str) -> None:
 def _numbers(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, str, list)):
         raise NumberError(f"{name} must be a number, a list of numbers or a formula, not {value!r}")
-    return value if isinstance(value, str) else read_given(name, value).tolist()
+    return value if isinstance(value, str) else _read_numbers(name, value).tolist()
+
+
+def _read_numbers(name: str, value: Any) -> Array:
+    """What is given; only a mask may be of True and False."""
+    array = read_given(name, value)
+    if array.dtype == bool and name != "mask":
+        raise NumberError(f"{name}: numbers are wanted, but true and false were found")
+    return array
 
 
 def _check_shape(shape: tuple[int, ...], axes: int | None) -> None:
@@ -204,18 +223,18 @@ def _blamed(variant: Variant, message: str) -> tuple[str, ...]:
 # ---- one function for each thing that may be asked -----------------------------------------
 
 
-def _steps(at: Checker, asked: Steps, variant: str, path: Place) -> None:
+def _steps(at: Checker, asked: AskedSteps, variant: str, path: Place) -> None:
     at.steps(variant, asked.step)
     if asked.numbers:
         with at.blaming(*path, "numbers"):
             one_of("numbers", asked.numbers, NUMBERS)
 
 
-def _shape(at: Checker, asked: Shape, variant: str, path: Place) -> None:
+def _shape(at: Checker, asked: AskedShape, variant: str, path: Place) -> None:
     at.steps(variant, asked.shape)
 
 
-def _choice(at: Checker, asked: Choice, variant: str, path: Place) -> None:
+def _choice(at: Checker, asked: AskedChoice, variant: str, path: Place) -> None:
     for choice in asked.choice:
         at.check_prose(choice, variant, *path, "choice")
     with at.blaming(*path, "fact"):
@@ -223,7 +242,7 @@ def _choice(at: Checker, asked: Choice, variant: str, path: Place) -> None:
         at.steps(variant, FACTS[asked.fact].steps)
 
 
-def _formula(at: Checker, asked: Formula, variant: str, path: Place) -> None:
+def _formula(at: Checker, asked: AskedFormula, variant: str, path: Place) -> None:
     for words, steps in asked.formula.items():
         at.check_prose(words, variant, *path, "formula", words)
         at.steps(variant, steps)
@@ -234,7 +253,7 @@ def _formula(at: Checker, asked: Formula, variant: str, path: Place) -> None:
         one_of("convention", asked.convention, CONVENTIONS)
 
 
-def _mask(at: Checker, asked: Mask, variant: str, path: Place) -> None:
+def _mask(at: Checker, asked: AskedMask, variant: str, path: Place) -> None:
     (step,) = at.steps(variant, (asked.mask,))
     axes = {axis.name for axis in at.graphs[variant].axes[step]}
     if not step.startswith("mask_"):
@@ -245,7 +264,7 @@ def _mask(at: Checker, asked: Mask, variant: str, path: Place) -> None:
         )
 
 
-def _design(at: Checker, asked: Design, variant: str, path: Place) -> None:
+def _design(at: Checker, asked: AskedDesign, variant: str, path: Place) -> None:
     chosen = at.exercise.variants[variant]
     formulas = {**chosen.constants, **chosen.givens}
     designed = [name for name, value in formulas.items() if isinstance(value, str)]
@@ -259,7 +278,7 @@ def _design(at: Checker, asked: Design, variant: str, path: Place) -> None:
             parse(getattr(asked, word)).require(at.known(variant))
 
 
-def _compare(at: Checker, asked: Compare, variant: str, path: Place) -> None:
+def _compare(at: Checker, asked: AskedCompare, variant: str, path: Place) -> None:
     for name in asked.compare.values():
         at._variant(name, *path, "compare")
     if len(asked.compare) < 2:
@@ -268,7 +287,7 @@ def _compare(at: Checker, asked: Compare, variant: str, path: Place) -> None:
         at.steps(name, ("weights",))
 
 
-def _permute(at: Checker, asked: Permute, variant: str, path: Place) -> None:
+def _permute(at: Checker, asked: AskedPermute, variant: str, path: Place) -> None:
     graph = at.graphs[variant]
     if "X" not in graph or graph.kind == "cross-attention":
         raise OptionError(f"`permute` takes a self-attention with X, not {graph.kind}")
@@ -280,31 +299,31 @@ def _permute(at: Checker, asked: Permute, variant: str, path: Place) -> None:
     at.steps(variant, ("weights",))
 
 
-def _agree(at: Checker, asked: Agree, variant: str, path: Place) -> None:
+def _agree(at: Checker, asked: AskedAgree, variant: str, path: Place) -> None:
     one_of("agree", asked.agree, AGREEMENTS)
     at.steps(variant, ("context",))
     if at.graphs[variant].kind != "attention":
         raise OptionError(f"{asked.agree} takes Q, K and V: `agree` goes with the kind 'attention'")
 
 
-def _explain(at: Checker, asked: Explain, variant: str, path: Place) -> None:
+def _explain(at: Checker, asked: AskedExplain, variant: str, path: Place) -> None:
     at.check_prose(asked.explain, variant, *path, "explain")
 
 
-def _program(at: Checker, asked: Program, variant: str, path: Place) -> None:
+def _program(at: Checker, asked: AskedProgram, variant: str, path: Place) -> None:
     """That the file is there was seen when it was read."""
 
 
 CHECKS: Mapping[type[Question], Callable[[Checker, Any, str, Place], None]] = {
-    Steps: _steps,
-    Shape: _shape,
-    Choice: _choice,
-    Formula: _formula,
-    Mask: _mask,
-    Design: _design,
-    Compare: _compare,
-    Permute: _permute,
-    Agree: _agree,
-    Explain: _explain,
-    Program: _program,
+    AskedSteps: _steps,
+    AskedShape: _shape,
+    AskedChoice: _choice,
+    AskedFormula: _formula,
+    AskedMask: _mask,
+    AskedDesign: _design,
+    AskedCompare: _compare,
+    AskedPermute: _permute,
+    AskedAgree: _agree,
+    AskedExplain: _explain,
+    AskedProgram: _program,
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from regard._errors import MissingExtraError
+from regard._axes import written
+from regard._errors import MissingExtraError, SizeLimitError
 from regard.exercises._exercise import Draw, Draws, LinearDraw, Variant
 from regard.exercises._expressions import evaluate, symbol_of
 from regard.graph.builders import build
@@ -17,6 +19,7 @@ from regard.graph.numbers import read_given
 from regard.show.trace import Trace, work
 
 Numbers = Mapping[str, Any]
+LARGEST_STEP = 10_000_000  # numbers of one step: 80 megabytes
 
 
 def trace_of(
@@ -36,8 +39,20 @@ def graph_of(variant: Variant) -> Graph:
 
 
 def graph_for(variant: Variant, givens: Numbers) -> Graph:
-    shapes = {name: read_given(name, value).shape for name, value in givens.items()}
-    return build(variant.kind, shapes, **variant.options)
+    shapes = {name: _shape_of(name, value) for name, value in givens.items()}
+    graph = build(variant.kind, shapes, **variant.options)
+    for step in graph.steps:
+        shape = tuple(axis.size.evaluate(graph.sizes) for axis in graph.axes[step.name])
+        if prod(shape) > LARGEST_STEP:
+            raise SizeLimitError(
+                f"{variant.kind}: {step.name} would be {written(shape)}, and {LARGEST_STEP:,} "
+                f"numbers are the most: make {', '.join(givens)} smaller"
+            )
+    return graph
+
+
+def _shape_of(name: str, value: Any) -> tuple[int, ...]:
+    return value.shape if isinstance(value, np.ndarray) else read_given(name, value).shape
 
 
 def constants_of(variant: Variant, changed: Numbers) -> dict[str, Any]:
@@ -80,9 +95,9 @@ def symbols_of(graph: Graph, names: Mapping[str, str]) -> dict[str, Symbol]:
 
 
 def stand_ins(variant: Variant) -> dict[str, Any]:
-    """Zeros in the shapes of what torch draws."""
+    """Arrays in the shapes of what torch draws, all of whose entries are one and the same 0."""
     shapes = _drawn_shapes(variant.draws) if variant.draws else ()
-    return {name: np.zeros(shape) for name, shape in shapes}
+    return {name: np.broadcast_to(0.0, shape) for name, shape in shapes}
 
 
 def _drawn_shapes(draws: Draws) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -104,7 +119,9 @@ def drawn(draws: Draws) -> dict[str, Any]:
     state = torch.random.get_rng_state()
     try:
         torch.manual_seed(draws.seed)
-        return {name: value for draw in draws.tensors for name, value in _tensors(draw, torch)}
+        tensors = [pair for draw in draws.tensors for pair in _tensors(draw, torch)]
+        # In float64, where they are exactly what was drawn.
+        return {name: tensor.detach().double().numpy() for name, tensor in tensors}
     finally:
         torch.random.set_rng_state(state)
 

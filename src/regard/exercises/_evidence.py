@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard._errors import ExerciseError
 from regard.graph.notation import Equation, Matrix, Number, Symbol
 from regard.graph.operation import Cost
 from regard.graph.operations import Scale
@@ -43,10 +44,18 @@ class Fact:
 def _softmax_axis(trace: Trace) -> tuple[str, Prose]:
     weights = floats(trace["weights"].value)
     rows, columns = weights.sum(axis=-1), weights.sum(axis=-2)
-    chosen = "row-wise" if np.allclose(rows, 1) else "column-wise"
-    return chosen, (
+    fitting = [way for way, sums in (("row-wise", rows), ("column-wise", columns)) if _ones(sums)]
+    if not fitting:
+        raise ExerciseError("neither the rows nor the columns of the weights sum to 1")
+    return fitting[0], (
         "The rows of the weights sum to ", Matrix(rows), ", the columns to ", Matrix(columns), ".",
     )  # fmt: skip
+
+
+def _ones(sums: NDArray[np.float64]) -> bool:
+    """Whether every sum is 1; a group whose every weight is masked has none."""
+    filled = sums[~np.isnan(sums) & (sums != 0)]
+    return bool(filled.size) and np.allclose(filled, 1)
 
 
 def _scale_size(trace: Trace) -> tuple[str, Prose]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 FORMAT = 1
 MAIN = "main"  # the exercise's own computation, among its variants
@@ -64,7 +64,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class AnswerTable:
     """Numbers that show an answer: one row for each value of a constant."""
 
     vary: str
@@ -77,7 +77,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Steps:
+class AskedSteps:
     """The values of steps; `numbers` when they are not the solution's own."""
 
     word: ClassVar[str] = "step"
@@ -86,7 +86,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Shape:
+class AskedShape:
     """The shapes of steps."""
 
     word: ClassVar[str] = "shape"
@@ -94,7 +94,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AskedChoice:
     """One of several answers, decided by a fact of the computation."""
 
     word: ClassVar[str] = "choice"
@@ -103,7 +103,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Formula:
+class AskedFormula:
     """How many operations some steps take; `formula` names groups of steps."""
 
     word: ClassVar[str] = "formula"
@@ -113,7 +113,7 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Mask:
+class AskedMask:
     """A mask's shape and values."""
 
     word: ClassVar[str] = "mask"
@@ -121,7 +121,7 @@ class Mask:
 
 
 @dataclass(frozen=True)
-class Design:
+class AskedDesign:
     """Inputs to design, such that the property comes within a distance of the target."""
 
     word: ClassVar[str] = "design"
@@ -132,7 +132,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Compare:
+class AskedCompare:
     """What differs between variants; `compare` gives each a name to print."""
 
     word: ClassVar[str] = "compare"
@@ -140,7 +140,7 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Permute:
+class AskedPermute:
     """What happens when the tokens stand in another order, counted from 1."""
 
     word: ClassVar[str] = "permute"
@@ -148,7 +148,7 @@ class Permute:
 
 
 @dataclass(frozen=True)
-class Agree:
+class AskedAgree:
     """Agreement with a function of torch."""
 
     word: ClassVar[str] = "agree"
@@ -156,7 +156,7 @@ class Agree:
 
 
 @dataclass(frozen=True)
-class Program:
+class AskedProgram:
     """A program to write; the named file beside the exercise is one that answers it."""
 
     word: ClassVar[str] = "program"
@@ -164,7 +164,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Explain:
+class AskedExplain:
     """An answer in words."""
 
     word: ClassVar[str] = "explain"
@@ -172,14 +172,19 @@ class Explain:
 
 
 Question = (
-    Steps | Shape | Choice | Formula | Mask | Design | Compare | Permute | Agree | Program | Explain
+    AskedSteps
+    | AskedShape
+    | AskedChoice
+    | AskedFormula
+    | AskedMask
+    | AskedDesign
+    | AskedCompare
+    | AskedPermute
+    | AskedAgree
+    | AskedProgram
+    | AskedExplain
 )
-QUESTIONS: dict[str, type[Question]] = {
-    kind.word: kind
-    for kind in (
-        Steps, Shape, Choice, Formula, Mask, Design, Compare, Permute, Agree, Program, Explain,
-    )
-}  # fmt: skip
+QUESTIONS: dict[str, type[Question]] = {kind.word: kind for kind in get_args(Question)}
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ class Asked:
     variant: str = MAIN
     answer: str = ""
     remark: str = ""
-    table: Table | None = None
+    table: AnswerTable | None = None
 
 
 @dataclass(frozen=True)
@@ -228,3 +233,4 @@ class Exercise:
     files: Mapping[str, str] = field(default_factory=dict)
     # How a pasted assignment was read: the title of each part and what was noted in it.
     understood: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    toml: str = ""  # the file that it was read from; "" for a pasted assignment

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -164,15 +165,27 @@ def _refused(node: ast.AST) -> str:
     return "" if isinstance(node, ALLOWED) else type(node).__name__
 
 
+def _result_shape(
+    operation: ast.operator, left: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[int, ...]:
+    if not isinstance(operation, ast.MatMult):
+        return np.broadcast_shapes(left, right)
+    return (*np.broadcast_shapes(left[:-2], right[:-2]), *left[-2:-1], *right[1:][-1:])
+
+
 class _Evaluator(ast.NodeVisitor):
     def __init__(self, text: str, names: Mapping[str, Any]) -> None:
         self.text = text
         self.names = names
 
-    def _sized(self, value: Any) -> Any:
-        if np.size(value) > MOST_ENTRIES:
+    def _expect(self, *shape: int) -> None:
+        """Refuse an array of this shape before it is made."""
+        if prod(shape) > MOST_ENTRIES:
             reason = f"makes more than {MOST_ENTRIES} numbers"
             raise OptionError(f"the expression {self.text!r} {reason}")
+
+    def _sized(self, value: Any) -> Any:
+        self._expect(np.size(value))
         return value
 
     def visit_Constant(self, node: ast.Constant) -> Any:
@@ -185,6 +198,7 @@ class _Evaluator(ast.NodeVisitor):
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.Pow) and np.max(np.abs(right)) > LARGEST_POWER:
             raise OptionError(f"the expression {self.text!r} has a power above {LARGEST_POWER}")
+        self._expect(*_result_shape(node.op, np.shape(left), np.shape(right)))
         return self._sized(OPERATORS[type(node.op)](left, right))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -196,7 +210,7 @@ class _Evaluator(ast.NodeVisitor):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         array = np.asarray(self.visit(node.value))
         places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        index = tuple(int(self.visit(place)) for place in places)
+        index = tuple(self._place(self.visit(place)) for place in places)
         if len(index) > array.ndim or any(
             not 1 <= i <= size for i, size in zip(index, array.shape, strict=False)
         ):
@@ -206,9 +220,21 @@ class _Evaluator(ast.NodeVisitor):
             )
         return array[tuple(i - 1 for i in index)]
 
+    def _place(self, value: Any) -> int:
+        if np.ndim(value) or float(value) != round(float(value)):
+            raise OptionError(
+                f"the expression {self.text!r} asks for place {value}: places are whole numbers, "
+                "counted from 1"
+            )
+        return int(value)
+
     def visit_Call(self, node: ast.Call) -> Any:
         assert isinstance(node.func, ast.Name)
         arguments = [self.visit(argument) for argument in node.args]
+        if node.func.id == "rows":
+            self._expect(len(arguments), *np.broadcast_shapes(*map(np.shape, arguments)))
+        elif node.func.id == "join":
+            self._expect(sum(map(np.size, arguments)))
         return self._sized(FUNCTIONS[node.func.id](*arguments))
 
 

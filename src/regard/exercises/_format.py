@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from regard._errors import ExerciseError, did_you_mean
+from regard._errors import ExerciseError, FileError, did_you_mean
 from regard.exercises._checks import check
 from regard.exercises._exercise import (
     FORMAT,
     MAIN,
     QUESTIONS,
+    AnswerTable,
     Asked,
+    AskedProgram,
     CodeRules,
     Column,
     Draws,
     Exercise,
     LinearDraw,
     NormalDraw,
-    Program,
-    Table,
     Variant,
 )
 from regard.exercises._lines import Source
@@ -95,6 +95,7 @@ def read_exercise(text: str, name: str, read_file: Callable[[str], str] | None =
         remarks=data.get("remarks", ()),
         numpy_precision=data.get("numpy_precision"),
         files=dict(_files(source, data, read_file)),
+        toml=text,
     )
     check(exercise, source)
     return exercise
@@ -251,14 +252,14 @@ def _asked(source: Source, item: Mapping[str, Any], place: int) -> Asked:
     return Asked(question, **read)
 
 
-def _table(source: Source, data: Mapping[str, Any], *path: str | int) -> Table:
-    known = words_of(Table) | {"columns": "list"}
-    read = _words(source, data, known, path, _needed(Table))
+def _table(source: Source, data: Mapping[str, Any], *path: str | int) -> AnswerTable:
+    known = words_of(AnswerTable) | {"columns": "list"}
+    read = _words(source, data, known, path, _needed(AnswerTable))
     read["columns"] = tuple(
         _record(source, Column, column, *path, "columns", place)
         for place, column in enumerate(read["columns"])
     )
-    return Table(**read)
+    return AnswerTable(**read)
 
 
 def _files(
@@ -267,7 +268,7 @@ def _files(
     """The programs that an exercise names: files right beside it."""
     named: list[tuple[Any, Place]] = [(data.get("code", {}).get("skeleton"), ("code", "skeleton"))]
     for place, item in enumerate(data["asked"]):
-        named.append((item.get(Program.word), ("asked", place, Program.word)))
+        named.append((item.get(AskedProgram.word), ("asked", place, AskedProgram.word)))
     for file, path in named:
         if not file:
             continue
@@ -278,5 +279,5 @@ def _files(
             raise source.fail(message, *path)
         try:
             yield file, read_file(file)
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, FileError) as error:
             raise source.fail(f"{file!r} cannot be read: {error}", *path) from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from regard._errors import FileError, did_you_mean
+from regard._errors import FileError, NoSuchExerciseError, OptionError, did_you_mean
 from regard.exercises._draft import Said, exercise_from
 from regard.exercises._exercise import Exercise
 from regard.exercises._format import read_exercise
@@ -30,9 +31,11 @@ def library_text(name: str) -> str:
     return (LIBRARY / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def load_exercise(source: str, said: Said | None = None) -> Exercise:
+def load_exercise(source: str | PathLike[str], said: Said | None = None) -> Exercise:
     """An exercise from the library, from a TOML file, or from a pasted assignment in a file."""
+    source = fspath(source)
     if source in library_names():
+        _refuse(said, source)
         return read_exercise(library_text(source), source, partial(_beside, LIBRARY))
     return parse_exercise(_read_file(source), source, said, partial(_beside, Path(source).parent))
 
@@ -42,30 +45,45 @@ def parse_exercise(
 ) -> Exercise:
     """An exercise from text: TOML when the name or the first words say so, else an assignment."""
     if name.endswith(".toml") or re.match(r"\s*(#.*\n\s*)*format\s*=", text):
+        _refuse(said, name)
         return read_exercise(text, name, read_file)
     return exercise_from(text, name, said or Said())
 
 
+def _refuse(said: Said | None, name: str) -> None:
+    """An exercise file says everything itself."""
+    if words := [word for word, value in vars(said or Said()).items() if value is not None]:
+        raise OptionError(
+            f"solve: {name!r} is an exercise, and {', '.join(words)} can only be said of a pasted "
+            "assignment: change the file's [options] (--draft prints the file)"
+        )
+
+
 def _beside(folder: Path, name: str) -> str:
     """The text of a file in the same folder as an exercise."""
-    return (folder / name).read_text(encoding="utf-8")
+    return _text_of(folder / name)
+
+
+def _text_of(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise FileError(f"{str(path)!r} has more than {LARGEST_FILE:,} bytes")
+    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _read_file(source: str) -> str:
     path = Path(source)
     if not path.exists():
         known = library_names()
-        raise FileError(
+        raise NoSuchExerciseError(
             f"solve: {source!r} is no file and no exercise of the library: "
             f"{did_you_mean(source, known)}"
         )
     if path.is_dir():
         raise FileError(f"solve: {source!r} is a folder; pass a file")
-    if path.stat().st_size > LARGEST_FILE:
-        size = f"{path.stat().st_size:,} bytes; {LARGEST_FILE:,} is the most"
-        raise FileError(f"solve: {source!r} has {size}")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return _text_of(path)
     except UnicodeDecodeError as error:
         raise FileError(
             f"solve: {source!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
@@ -75,7 +93,7 @@ def _read_file(source: str) -> str:
 
 
 def solve(
-    source: str,
+    source: str | PathLike[str],
     *,
     scale: Any = None,
     heads: int | None = None,
@@ -88,4 +106,4 @@ def solve(
     `scale`, `heads` and `causal` say what an assignment's text does not.
     """
     exercise = load_exercise(source, Said(scale, heads, causal))
-    return Solution(source, exercise, {"numbers": numbers, "digits": digits})
+    return Solution(fspath(source), exercise, {"numbers": numbers, "digits": digits})

@@ -6,16 +6,30 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard._errors import ExerciseError, MissingExtraError, OptionError, RegardError, did_you_mean
 from regard._options import one_of
 from regard.exercises._answers import Answer, Answering, answer, given_blocks
-from regard.exercises._exercise import MAIN, Asked, Exercise, Mask, Permute, Shape, Steps
+from regard.exercises._compute import graph_of
+from regard.exercises._exercise import (
+    MAIN,
+    Asked,
+    AskedMask,
+    AskedPermute,
+    AskedShape,
+    AskedSteps,
+    CodeRules,
+    Exercise,
+)
 from regard.show.document import Block, Document, Heading, Note, Paragraph
 from regard.show.layout import LEVELS
 from regard.show.shown import Shown
 from regard.show.trace import Trace
+
+if TYPE_CHECKING:
+    from regard.graph.graph import Graph
+    from regard.show.costs import Costs
 
 SCHEMA = "regard-solution"
 VERSION = 1
@@ -46,6 +60,27 @@ class Solution(Shown):
     def traces(self) -> dict[str, Trace]:
         return {name: self._answering.trace(name) for name in self.exercise.variants}
 
+    @property
+    def graph(self) -> Graph:
+        """The graph of the exercise's own computation; only shapes are needed for it."""
+        return graph_of(self.exercise.variants[MAIN])
+
+    def cost(self, convention: str = "schoolbook", itemsize: int = 8) -> Costs:
+        """What every step takes; nothing is computed or drawn for it."""
+        from regard.graph.cost import count
+        from regard.show.costs import Costs
+
+        table = count(self.graph, convention, itemsize)
+        return Costs(table.graph, table.convention, table.rows)
+
+    @property
+    def skeleton(self) -> str:
+        """The program with gaps that is to be completed."""
+        code = self.exercise.code
+        if code is None or not code.skeleton:
+            raise OptionError(f"{self.name}: this exercise has no skeleton of a program")
+        return self.exercise.files[code.skeleton]
+
     @cached_property
     def _answering(self) -> Answering:
         return Answering(self.exercise, self.how)
@@ -74,6 +109,8 @@ class Solution(Shown):
         if not short:
             blocks += at.paragraphs(self.exercise.text)
             blocks += [Note(at.prose(remark)) for remark in self.exercise.remarks]
+            if self.exercise.code:
+                blocks.append(Paragraph((_rules(self.exercise.code),)))
         return blocks
 
     def _solved(self, group: Group, at: Answering) -> list[Block]:
@@ -86,7 +123,7 @@ class Solution(Shown):
 
     def _question(self, asked: Asked, at: Answering) -> list[Block]:
         """The question, and the numbers that a worked answer starts from."""
-        works = isinstance(asked.question, Steps | Permute)
+        works = isinstance(asked.question, AskedSteps | AskedPermute)
         givens = given_blocks(asked.variant, at) if works else []
         return [*at.paragraphs(asked.text, asked.variant), *givens]
 
@@ -143,16 +180,16 @@ class Solution(Shown):
     def _asked_by(self, asked: Asked) -> set[str]:
         """The steps that this asks for, by their names and their aliases."""
         match asked.question:
-            case Steps(steps) | Shape(steps):
+            case AskedSteps(steps) | AskedShape(steps):
                 return self._named(steps)
-            case Mask(mask):
+            case AskedMask(mask):
                 return self._named((mask,))
         return set()
 
     def _shown_by(self, asked: Asked) -> set[str]:
         """What it asks for and, when it is worked out, the steps that lead there."""
         found = self._asked_by(asked)
-        if isinstance(asked.question, Steps) and not asked.question.numbers:
+        if isinstance(asked.question, AskedSteps) and not asked.question.numbers:
             graph = self._answering.trace(asked.variant).run.graph
             needed = graph.upstream(*(name for name in found if name in graph))
             found |= self._named(name for name in needed if not graph.is_given(name))
@@ -188,11 +225,22 @@ class Solution(Shown):
             "answers": answers,
             "traces": {name: to_data(trace) for name, trace in self.traces.items()},
         }
-        return json.dumps(data, ensure_ascii=False, indent=1)
+        return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
 
     def to_code(self, language: str = "numpy") -> str:
         """A program for the exercise's own computation."""
         return self.trace.to_code(language)
+
+
+def _rules(code: CodeRules) -> str:
+    """What a submitted program must keep to, in a sentence."""
+    rules: tuple[Any, ...] = (
+        code.imports and f"it imports nothing but {', '.join(code.imports)}",
+        code.calls and f"it calls {', '.join(code.calls)}",
+        code.seed is not None and f"its random numbers start from the seed {code.seed}",
+        code.skeleton and f"it fills the gaps of {code.skeleton}",
+    )
+    return f"Rules for the program: {'; '.join(rule for rule in rules if rule)}."
 
 
 def _labels(group: Group) -> set[str]:

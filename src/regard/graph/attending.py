@@ -183,7 +183,7 @@ def _masked(b: Builder, scores: str) -> str:
         lengths = b.given("lengths", *_per_sequence(b, "lengths", scores))
         masks.append(b.step("mask_padding", Symbol("M", "padding"), Padding(columns), lengths))
     if b.has("mask"):
-        masks.append(b.given("mask", *_score_axes(b, "mask", scores)))
+        masks.append(b.given("mask", *_score_axes(b, "mask", scores), is_mask=True))
     if not masks:
         return scores
     return b.step("masked", Symbol("S", "masked"), Mask(), scores, _all_masks(b, masks))

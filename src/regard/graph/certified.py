@@ -17,7 +17,7 @@ import numpy as np
 
 from regard._errors import MissingExtraError, NumberError, OptionError
 from regard._options import positive_integer
-from regard.graph.numbers import Numbers, as_fraction
+from regard.graph.numbers import Numbers, as_fraction, as_printed
 from regard.graph.operation import Array
 from regard.graph.operations import Exp, Normalise
 
@@ -121,7 +121,7 @@ class Certified(Numbers):
         )
 
     def array(self, given: Array) -> Array:
-        return _entrywise(_read, given)
+        return _entrywise(_read, as_printed(given))
 
     def constant(self, value: Fraction | int) -> Any:
         return arb(fmpq(value.numerator, value.denominator))

@@ -99,7 +99,7 @@ class Builder:
             raise OptionError(f"{self.kind} needs {name}, which was not given")
         return len(self.shapes[name])
 
-    def given(self, name: str, *spec: tuple[str, str]) -> str:
+    def given(self, name: str, *spec: tuple[str, str], is_mask: bool = False) -> str:
         """Take in a given whose axes have these names and sizes."""
         if self.rank(name) != len(spec):
             sizes = " × ".join(str(Polynomial.parse(size)) for _, size in spec)
@@ -115,7 +115,7 @@ class Builder:
                     f"its {axis.name} axis must have at least one entry"
                 )
             self._bind(name, axis.name, axis.size, number)
-        self.givens.append(Given(name, GIVEN_SYMBOLS[name], axes))
+        self.givens.append(Given(name, GIVEN_SYMBOLS[name], axes, is_mask))
         self.known[name] = axes
         return name
 

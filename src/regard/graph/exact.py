@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard._errors import MissingExtraError, NumberError, SizeLimitError
-from regard.graph.numbers import Numbers, as_fraction
-from regard.graph.operation import Array, entries
+from regard.graph.numbers import Numbers, as_fraction, as_printed
+from regard.graph.operation import Array
 
 if TYPE_CHECKING:
     from regard.graph.graph import Graph
@@ -48,8 +48,7 @@ class Exact(Numbers):
     word = "exact"
 
     def admit(self, graph: Graph) -> None:
-        for name, axes in graph.axes.items():
-            size = entries(axes).evaluate(graph.sizes)
+        for name, size in graph.counts.items():
             if size > MOST_ENTRIES:
                 raise SizeLimitError(
                     f"{name} has {size} entries, and exact numbers go up to {MOST_ENTRIES} "
@@ -57,7 +56,7 @@ class Exact(Numbers):
                 )
 
     def array(self, given: Array) -> Array:
-        return _entrywise(_read, given)
+        return _entrywise(_read, as_printed(given))
 
     def constant(self, value: Fraction | int) -> Any:
         return sympy.Rational(value.numerator, value.denominator)

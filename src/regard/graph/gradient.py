@@ -8,10 +8,24 @@ from typing import TYPE_CHECKING
 from regard._errors import OptionError
 from regard.graph.graph import Given, Graph, Step
 from regard.graph.notation import Symbol
-from regard.graph.operations import Add, Affine, Exp, Multiply, Normalise, Subtract, Sum
+from regard.graph.operation import core_of
+from regard.graph.operations import (
+    Add,
+    Affine,
+    Attend,
+    Entrywise,
+    Exp,
+    Mask,
+    MatMul,
+    Multiply,
+    Normalise,
+    Pairwise,
+    Subtract,
+    Sum,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from regard.graph.operation import Axes, Operation
 
@@ -54,6 +68,31 @@ class Tape:
         self.known[name] = operation.axes(*(self.known[operand] for operand in operands))
         self.steps.append(Step(name, Symbol(name), operation, operands))
         return name
+
+    def hiding(self, name: str) -> str | None:
+        """The masked scores that every entry of a step ends in, when nothing else uses it."""
+        users = self.forward.users(name)
+        if len(users) != 1 or not isinstance(users[0].operation, (Pairwise, Entrywise)):
+            return None
+        (user,) = users
+        if {axis.name for axis in self.axes(user.name)} != {a.name for a in self.axes(name)}:
+            return None
+        if isinstance(user.operation, Mask) and user.operands[0] == name:
+            return user.name
+        return self.hiding(user.name)
+
+    def product(self, step: str, operation: MatMul, gradient: str, other: str) -> str:
+        """The gradient of a step times another matrix.
+
+        Where the step's entries are masked, their terms are left out: the gradient is 0 there,
+        but 0 times a masked key that is no number would be no number either.
+        """
+        masked = self.hiding(step)
+        is_matrix = all(len(core_of(self.axes(name))) == 2 for name in (gradient, other))
+        if masked is None or not is_matrix:
+            return self.add(operation, gradient, other)
+        sides = operation.rows, operation.columns, operation.transpose_a, operation.transpose_b
+        return self.add(Attend(*sides), gradient, other, masked)
 
     def fitted(self, gradient: str, like: str) -> str:
         """A contribution with the axes of what it belongs to: broadcast axes are summed."""
@@ -105,25 +144,28 @@ class Tape:
         return Step(name, symbol, step.operation, operands)
 
 
-def backward(graph: Graph, output: str, wrt: tuple[str, ...]) -> Graph:
+def backward(graph: Graph, output: str, wrt: tuple[str, ...], held: Collection[str] = ()) -> Graph:
     """The graph that also computes d_NAME for each name in `wrt` and all between, from d_output.
 
-    The gradient of the `output` step is a given called d_<output>.
+    The gradient of the `output` step is a given called d_<output>. The values of `held` steps
+    are put in from outside: like givens, they do not depend on anything.
     """
     seed = Given(f"d_{output}", gradient_symbol(graph.symbol(output)), graph.axes[output])
     for name in wrt:
-        if graph.require(name) not in graph.upstream(output):
+        if graph.require(name) not in graph.upstream(output, held=held):
             raise OptionError(f"gradient: {output} does not depend on {name!r}")
     graph = graph.pruned(output)
     tape = Tape(graph, known={seed.name: seed.axes}, owned={output: seed.name})
-    needed = graph.downstream(*wrt) | set(wrt)
+    needed = graph.downstream(*wrt, held=held) | set(wrt)
     contributions: dict[str, list[str]] = {}
     for step in reversed(graph.steps):
         if step.name not in needed or step.name not in {output, *contributions}:
             continue
         if step.name != output:
             tape.settle(step.name, contributions[step.name])
-        for operand, contribution in _adjoints(tape, step, needed, wrt):
+        if step.name in held:
+            continue
+        for operand, contribution in _adjoints(tape, step, needed, {*wrt, *held}):
             contributions.setdefault(operand, []).append(contribution)
     for given in graph.givens:
         if given.name in needed and given.name in contributions:
@@ -131,6 +173,11 @@ def backward(graph: Graph, output: str, wrt: tuple[str, ...]) -> Graph:
     if missing := [name for name in wrt if name not in tape.owned]:
         raise OptionError(f"gradient: {output} does not change smoothly with {missing[0]!r}")
     steps = tape.named(wrt)
+    if clash := [name for name in (seed.name, *(s.name for s in steps)) if name in graph]:
+        raise OptionError(
+            f"gradient: this {graph.kind} has a step {clash[0]!r} already: "
+            "gradients of gradients are not worked out"
+        )
     return Graph(
         f"gradient of {graph.kind}",
         (*graph.givens, seed),
@@ -140,13 +187,14 @@ def backward(graph: Graph, output: str, wrt: tuple[str, ...]) -> Graph:
     )
 
 
-def _adjoints(
-    tape: Tape, step: Step, needed: set[str], wrt: tuple[str, ...]
-) -> list[tuple[str, str]]:
-    """(operand, contribution) for each operand that needs one."""
+def _adjoints(tape: Tape, step: Step, needed: set[str], apart: set[str]) -> list[tuple[str, str]]:
+    """(operand, contribution) for each operand that needs one.
+
+    Where a part of a softmax is wanted (or held) `apart`, its steps are walked one by one.
+    """
     gradient = tape.owned[step.name]
     softmax = softmax_input(tape.forward, step)
-    if softmax is not None and not set(step.operands).intersection(wrt):
+    if softmax is not None and not apart.intersection(step.operands):
         return [(softmax, _softmax_adjoint(tape, step, gradient))]
     results = step.operation.adjoint(tape, step.name, gradient)
     return [

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
+from regard._axes import GLOSSARY
 from regard._errors import NoSuchStepError, ShapeError, did_you_mean
 from regard.graph.notation import Symbol
-from regard.graph.operation import Axes, Operation
+from regard.graph.operation import Axes, Operation, entries
+from regard.graph.operations import Mask
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Given:
     name: str
     symbol: Symbol
     axes: Axes
+    is_mask: bool = False  # says who may attend: True and False, or what is added to the scores
 
 
 @dataclass(frozen=True)
@@ -75,22 +78,41 @@ class Graph:
     def names(self) -> tuple[str, ...]:
         return (*self._given_by_name, *self._by_name)
 
+    @property
+    def step_names(self) -> Collection[str]:
+        return self._by_name.keys()
+
     @cached_property
     def axes(self) -> Mapping[str, Axes]:
         """The axes of every given and step."""
-        found: dict[str, Axes] = {given.name: given.axes for given in self.givens}
+        found: dict[str, Axes] = {given.name: _known(given.axes) for given in self.givens}
         for step in self.steps:
             operands = (found[name] for name in step.operands)
             try:
-                found[step.name] = _distinct(step.operation.axes(*operands))
+                found[step.name] = _known(step.operation.axes(*operands))
             except ShapeError as error:
                 raise ShapeError(f"step {step.name!r}: {error}") from error
         return found
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many numbers every given and step holds."""
+        return {name: entries(axes).evaluate(self.sizes) for name, axes in self.axes.items()}
 
     def with_shapes(self) -> Graph:
         """The graph itself, once it is sure that every step has a shape."""
         self.axes  # noqa: B018 — computed here so that it fails here
         return self
+
+    @cached_property
+    def masks(self) -> Collection[str]:
+        """The givens and steps that say who may attend: what mask steps add to the scores."""
+        found = {given.name for given in self.givens if given.is_mask}
+        for step in reversed(self.steps):
+            if isinstance(step.operation, Mask):
+                scores, mask = step.operands
+                found |= {mask, scores} if step.name in found else {mask}
+        return found
 
     @property
     def worked_steps(self) -> tuple[Step, ...]:
@@ -126,11 +148,14 @@ class Graph:
     def users(self, name: str) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if name in step.operands)
 
-    def upstream(self, *names: str) -> set[str]:
-        """Everything that these names are computed from, themselves included."""
+    def upstream(self, *names: str, held: Collection[str] = ()) -> set[str]:
+        """Everything that these names are computed from, themselves included.
+
+        A `held` step is computed from nothing: its value is put in.
+        """
         needed = set(names)
         for step in reversed(self.steps):
-            if step.name in needed:
+            if step.name in needed and step.name not in held:
                 needed.update(step.operands)
         return needed
 
@@ -155,8 +180,11 @@ class Graph:
         return replace(self, steps=steps)
 
 
-def _distinct(axes: Axes) -> Axes:
+def _known(axes: Axes) -> Axes:
     names = [axis.name for axis in axes]
+    for name in names:
+        if name not in GLOSSARY:
+            raise ShapeError(f"there is no {name!r} axis: {did_you_mean(name, GLOSSARY)}")
     if len(set(names)) < len(names):
         raise ShapeError(f"two of its axes have the same name: {', '.join(names)}")
     return axes

@@ -8,8 +8,8 @@ import numpy as np
 
 from regard.graph.graph import Given, Graph, Step
 from regard.graph.operation import Array, Axes
-from regard.graph.operations import Affine, PickHead, Repeat
-from regard.graph.run import Run, run
+from regard.graph.operations import Affine, GroupSum, PickHead, Repeat
+from regard.graph.run import Run
 
 
 def _headed(axes: Axes) -> bool:
@@ -23,27 +23,34 @@ def _without_head(axes: Axes) -> Axes:
 def one_head(whole: Run, index: int) -> Run:
     """The steps that belong to one head (counted from 0), without the head axis.
 
-    Givens with one matrix a head are sliced; where a step makes heads out of something shared,
-    the head is picked from its result; what merges the heads again is left out.
+    Values with one matrix a head, given or put in, are sliced; where a step makes heads out of
+    something shared, the head is picked from its result; what merges the heads again is left out.
     """
     graph = whole.graph
-    counts = graph.sizes
-    picked: dict[str, Array] = {}
     givens: list[Given] = []
     for given in graph.givens:
-        value = whole.givens[given.name]
-        if _headed(given.axes):
-            place = [axis.name for axis in given.axes].index("head")
-            shared = counts["h"] // value.shape[place]
-            value = np.asarray(value.take(index // shared, axis=place))
         symbol = given.symbol.at(f"({index + 1})") if _headed(given.axes) else given.symbol
         givens.append(replace(given, symbol=symbol, axes=_without_head(given.axes)))
-        picked[given.name] = value
     steps = _steps_of_head(graph, index)
-    last = [step.name for step in steps if step.name in graph.axes][-1]
-    shown = tuple(step.name for step in steps if step.name in graph.axes)
-    alone = Graph(f"head {index + 1} of {graph.kind}", tuple(givens), tuple(steps), counts, shown)
-    return run(alone.pruned(last), picked, whole.numbers)
+    kept = {step.name for step in steps}
+    shown = tuple(step.name for step in graph.worked_steps if step.name in kept)
+    results = [name for name in shown if _headed(graph.axes[name])] or [*shown[-1:]]
+    title = f"head {index + 1} of {graph.kind}"
+    alone = Graph(title, tuple(givens), tuple(steps), graph.sizes, shown).pruned(*results)
+    outside = {**whole.givens, **whole.replaced}
+    picked = {
+        name: _of_head(value, graph.axes[name], index, graph.sizes["h"])
+        for name, value in outside.items()
+    }
+    return whole.on(alone, values=picked)
+
+
+def _of_head(value: Array, axes: Axes, index: int, heads: int) -> Array:
+    """The part of a value that one head uses; neighbouring heads may share one."""
+    if not _headed(axes):
+        return value
+    place = [axis.name for axis in axes].index("head")
+    return np.asarray(value.take(index // (heads // value.shape[place]), axis=place))
 
 
 def _steps_of_head(graph: Graph, index: int) -> list[Step]:
@@ -53,7 +60,11 @@ def _steps_of_head(graph: Graph, index: int) -> list[Step]:
     for step in graph.steps:
         headed_in = any(_headed(graph.axes[name]) for name in step.operands)
         headed_out = _headed(graph.axes[step.name])
-        if dropped.intersection(step.operands) or (headed_in and not headed_out):
+        if (
+            dropped.intersection(step.operands)
+            or (headed_in and not headed_out)
+            or isinstance(step.operation, GroupSum)  # of several heads together
+        ):
             dropped.add(step.name)
         elif headed_out and not headed_in:
             heads = next(axis.size for axis in graph.axes[step.name] if axis.name == "head")

@@ -38,10 +38,14 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The values of a vector or matrix, written out; `rounding` as in Number."""
+    """The values of a vector or matrix, written out; `rounding` as in Number.
+
+    Entries that are `hidden` are what a mask hides, which is written instead of their value.
+    """
 
     values: NDArray[Any]
     rounding: float = 0.0
+    hidden: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from regard._errors import NumberError
+from regard._errors import NumberError, SizeLimitError
 from regard._options import one_of
 
 if TYPE_CHECKING:
     from regard.graph.graph import Graph
     from regard.graph.operation import Array
     from regard.graph.run import Run
+
+BYTES = 8  # of one float64; other numbers take more
+MOST_BYTES = 4 * 10**9  # of all steps together: what an ordinary computer has to spare
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 10**9:,.1f} GB"
 
 
 class Numbers(ABC):
@@ -76,8 +83,16 @@ class Numbers(ABC):
         """The same values in the form to keep and show; `step` is named when that fails."""
         return array
 
-    def admit(self, graph: Graph) -> None:  # noqa: B027
+    def admit(self, graph: Graph) -> None:
         """Raise a SizeLimitError when the graph is too large for these numbers."""
+        sizes = {name: BYTES * n for name, n in graph.counts.items()}
+        if (total := sum(sizes.values())) > MOST_BYTES:
+            largest = max(sizes, key=lambda name: sizes[name])
+            raise SizeLimitError(
+                f"{graph.kind}: every step is kept, which takes {_gigabytes(total)}, and "
+                f"{_gigabytes(MOST_BYTES)} is the most; the largest is {largest} with "
+                f"{_gigabytes(sizes[largest])}: work with fewer tokens, or count without numbers"
+            )
 
     def settled(
         self, attempt: Callable[[Mapping[str, Array]], Run], known: Mapping[str, Array]
@@ -132,29 +147,45 @@ LARGEST_EXACT_FLOAT = 2**53  # beyond it, float64 leaves out whole numbers
 
 
 def read_given(name: str, value: Any) -> Array:
-    """Numbers as the user passed them: float64, or exact Fractions where text was passed.
+    """Numbers as the user passed them: floats, or exact Fractions where text was passed.
 
-    A mask may be of True and False and stays so. Complex, ragged and textual input is refused.
+    Floats of fewer bits than 64 keep their type, which tells the decimals that they print as.
+
+    True and False stay so: a run knows whether a mask is meant. Complex, ragged and textual input
+    is refused.
     """
     if hasattr(value, "detach"):  # a torch tensor; NumPy knows no bfloat16
         value = value.detach().cpu()
-        value = (value.double() if value.is_floating_point() else value).numpy()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise NumberError(f"{name}: the rows have different lengths: {value!r}") from error
     if array.dtype == bool:
-        if name.startswith("mask"):
-            return array
-        raise NumberError(f"{name}: numbers are wanted, but True and False were passed")
+        return array
     if array.dtype.kind == "f":
-        return array.astype(np.float64)
+        return array.copy() if _is_short(array) else array.astype(np.float64)
     if array.dtype.kind in "iu" and abs(array).max(initial=0) <= LARGEST_EXACT_FLOAT:
         return array.astype(np.float64)
     if array.dtype.kind in "iuOUS":
         exact = np.frompyfunc(lambda entry: _exact(name, entry), 1, 1)(array.astype(object))
         return np.asarray(exact, dtype=object)
     raise NumberError(f"{name}: numbers are wanted, but an array of {array.dtype} was passed")
+
+
+def _is_short(array: Array) -> bool:
+    return array.dtype.kind == "f" and array.dtype.itemsize < np.dtype(np.float64).itemsize
+
+
+def as_printed(given: Array) -> Array:
+    """Floats of fewer bits as the Fractions that they print as: float32's 0.8 is four fifths."""
+    if not _is_short(given):
+        return given
+    printed = np.empty(given.shape, dtype=object)
+    for place in np.ndindex(given.shape):
+        entry = given[place]
+        printed[place] = Fraction(str(entry)) if np.isfinite(entry) else float(entry)
+    return printed
 
 
 def _exact(name: str, entry: Any) -> Fraction | float:

@@ -70,8 +70,7 @@ class Program(ABC):
         return Operand(name, axes)
 
     def comment(self, text: str) -> None:
-        if text:
-            self.lines.append(f"{self.comment_sign} {text}")
+        self.lines += [f"{self.comment_sign} {line}" for line in text.splitlines()]
 
     @abstractmethod
     def assign(self, variable: str, expression: str) -> None:

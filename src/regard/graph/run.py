@@ -56,6 +56,21 @@ class Run:
         kept = {name: value for name, value in self.values.items() if name not in changed}
         return run(self.graph, givens, self.numbers, {**self.replaced, **put_in}, kept)
 
+    def on(
+        self,
+        graph: Graph,
+        numbers: Numbers | None = None,
+        values: Mapping[str, Array] | None = None,
+    ) -> Run:
+        """Another graph, or other numbers, with the same givens and the same values put in.
+
+        `values` stand for those of the same name, or are given besides them.
+        """
+        known = {**self.givens, **self.replaced, **(values or {})}
+        givens = {given.name: known[given.name] for given in graph.givens if given.name in known}
+        put_in = {name: known[name] for name in self.replaced if name in graph.step_names}
+        return run(graph, givens, numbers or self.numbers, put_in)
+
     def _fitting(self, name: str, value: Any) -> Array:
         given = read_given(name, value)
         wanted = self.values[self.graph.require(name)].shape
@@ -74,16 +89,31 @@ def _largest(value: Array, rounding: float) -> float:
     return largest if largest > rounding else rounding / ROUNDING
 
 
-def in_numbers(numbers: Numbers, given: Array) -> Array:
+def _read(numbers: Numbers, name: str, given: Array, is_mask: bool) -> Array:
     """A given in these numbers: a mask of True (may be attended) becomes 0 and −∞."""
-    return numbers.permissions(given) if given.dtype == bool else numbers.array(given)
-
-
-def _read(numbers: Numbers, name: str, given: Array) -> Array:
     try:
-        return in_numbers(numbers, given)
+        if given.dtype == bool:
+            return numbers.permissions(_truths(given, is_mask))
+        return numbers.array(_summands(given) if is_mask else given)
     except NumberError as error:
         raise NumberError(f"{name}: {error}") from error
+
+
+def _truths(given: Array, is_mask: bool) -> Array:
+    if not is_mask:
+        raise NumberError("numbers are wanted, but True and False were passed")
+    return given
+
+
+def _summands(mask: Array) -> Array:
+    """The numbers of a mask; 0 and 1 alone would most likely be meant as False and True."""
+    if np.isin(mask, (0, 1)).all() and (mask == 1).any():
+        raise NumberError(
+            "a mask of the numbers 0 and 1 is unclear: numbers in a mask are added to the scores, "
+            "so that 1 would hide nothing; pass True (may be attended) and False, or 0 and −∞, "
+            "or pass them as `bias` to add them on purpose"
+        )
+    return mask
 
 
 def run(
@@ -95,6 +125,7 @@ def run(
 ) -> Run:
     """Compute every step that is neither `replaced` from outside nor `known` from before."""
     _check_givens(graph, givens)
+    _check_replaced(graph, replaced or {})
     numbers = numbers or Float64()
     numbers.admit(graph)
     attempt = partial(_computed, graph, givens, numbers, replaced or {})
@@ -114,6 +145,16 @@ def _check_givens(graph: Graph, givens: Mapping[str, Array]) -> None:
             )
 
 
+def _check_replaced(graph: Graph, replaced: Mapping[str, Array]) -> None:
+    for name, value in replaced.items():
+        wanted = tuple(axis.size.evaluate(graph.sizes) for axis in graph.axes[graph.require(name)])
+        if value.shape != wanted:
+            raise ShapeError(
+                f"{graph.kind}: the value put in for {name} is {written(value.shape)}, "
+                f"but {name} is {written(wanted)} here"
+            )
+
+
 def _computed(
     graph: Graph,
     givens: Mapping[str, Array],
@@ -125,7 +166,7 @@ def _computed(
     values = dict(known)
     for name, given in {**givens, **replaced}.items():
         if name not in values:
-            values[name] = _read(numbers, name, given)
+            values[name] = _read(numbers, name, given, name in graph.masks)
     names = {name: tuple(axis.name for axis in axes) for name, axes in graph.axes.items()}
     with np.errstate(all="ignore"):  # NaN and ∞ are results to show, not accidents to warn of
         for step in graph.steps:

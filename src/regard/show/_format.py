@@ -94,8 +94,13 @@ def format_number(value: Any, numbers: NumberFormat, rounding: float = 0.0) -> C
     return _written([value], numbers)[0]
 
 
-def format_matrix(values: NDArray[Any], numbers: NumberFormat, rounding: float = 0.0) -> Grid:
-    """A vector or a matrix; its entries share their decimals."""
+def format_matrix(
+    values: NDArray[Any],
+    numbers: NumberFormat,
+    rounding: float = 0.0,
+    hidden: NDArray[np.bool_] | None = None,
+) -> Grid:
+    """A vector or a matrix; its entries share their decimals, but for those that are hidden."""
     array: NDArray[Any] = values if isinstance(values, np.ndarray) else np.asarray(values)
     if rounding and numbers.style != "numpy":
         array = np.where(np.abs(array) <= rounding, 0.0, array)
@@ -106,12 +111,15 @@ def format_matrix(values: NDArray[Any], numbers: NumberFormat, rounding: float =
     rows = _kept(table.shape[0], limit)
     columns = _kept(table.shape[1], numbers.elide_above)
     cells = _cells_at(table, rows, columns, numbers)
+    if hidden is not None:
+        barred = hidden.reshape(table.shape)
+        cells = {place: MASKED if barred[place] else cell for place, cell in cells.items()}
     body = tuple(
         tuple(cells.get((row, column)) or _ellipsis(row, column) for column in columns)
         for row in rows
     )
     places = tuple(None if column is None else column + 1 for column in columns)
-    return Grid(body, places, array.ndim == 1, _left_out(array, numbers.elide_above))
+    return Grid(body, places, array.ndim == 1, left_out(array, numbers.elide_above))
 
 
 def _kept(count: int, limit: int | None) -> list[int | None]:
@@ -126,7 +134,7 @@ def _ellipsis(row: int | None, column: int | None) -> Cell:
     return Cell("ellipsis", "…")
 
 
-def _left_out(array: NDArray[Any], limit: int | None) -> str:
+def left_out(array: NDArray[Any], limit: int | None) -> str:
     words = ("entries", "entry") if array.ndim == 1 else ("rows", "row")
     axes = zip((words, ("columns", "column")), array.shape, strict=False)
     phrases = [
@@ -192,8 +200,6 @@ def _numpy_cell(word: str) -> Cell:
 
 def _read(value: Any) -> Cell | Between:
     """What kind of number it is: a special cell, an exact expression, or bounds for its digits."""
-    if type(value).__name__ == "MaskedConstant":  # np.ma.masked; naming it would load np.ma
-        return MASKED
     if isinstance(value, (bool, np.bool_)):
         return Cell("truth", str(bool(value)))
     if isinstance(value, (int, np.integer)):

@@ -71,7 +71,7 @@ class _Breaker:
         if box.width <= width:
             return [box]
         if isinstance(math, Matrix):
-            grid = format_matrix(math.values, self.writer.numbers, math.rounding)
+            grid = format_matrix(math.values, self.writer.numbers, math.rounding, math.hidden)
             return _column_blocks(grid, self.writer, width)
         pieces = _pieces(math, self.writer)
         if pieces and max(piece.width for piece in pieces) <= width:

@@ -51,8 +51,8 @@ class MathML:
                 return symbol_element(math) if isinstance(math, Symbol) else _words(math.text)
             case Number(value, rounding):
                 return self.cell(format_number(value, self.numbers, rounding))
-            case Matrix(values, rounding):
-                return self.grid(format_matrix(values, self.numbers, rounding))
+            case Matrix(values, rounding, hidden):
+                return self.grid(format_matrix(values, self.numbers, rounding, hidden))
             case Product(factors):
                 return _row(*self.factors(math, factors))
             case Sum() | Negative():

@@ -46,8 +46,8 @@ class Plain:
                 return line(symbol_text(math) if isinstance(math, Symbol) else math.text)
             case Number(value, rounding):
                 return self._cell(format_number(value, self.numbers, rounding))
-            case Matrix(values, rounding):
-                return self.grid(format_matrix(values, self.numbers, rounding))
+            case Matrix(values, rounding, hidden):
+                return self.grid(format_matrix(values, self.numbers, rounding, hidden))
             case Product(factors):
                 return beside(*self.factors(math, factors))
             case Sum() | Negative():

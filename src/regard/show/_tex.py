@@ -120,8 +120,8 @@ class Tex:
                 return symbol_tex(math) if isinstance(math, Symbol) else words_tex(math.text)
             case Number(value, rounding):
                 return self.cell(format_number(value, self.numbers, rounding))
-            case Matrix(values, rounding):
-                return self.grid(format_matrix(values, self.numbers, rounding))
+            case Matrix(values, rounding, hidden):
+                return self.grid(format_matrix(values, self.numbers, rounding, hidden))
             case Product(factors):
                 return "".join(self.factors(math, factors))
             case Sum() | Negative():

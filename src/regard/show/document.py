@@ -5,12 +5,22 @@ The layouts (of a trace, of an exercise's solution) make Documents; each format 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any
 
-from regard.graph.notation import Math
+from regard.graph.notation import Math, Matrix, Number
 
 # Running words: strings are plain prose, Math is set inline.
 Prose = tuple[str | Math, ...]
+
+
+def formulas_of(prose: Prose) -> tuple[Math, ...]:
+    return tuple(part for part in prose if not isinstance(part, str))
+
+
+def is_formula(cell: Prose) -> bool:
+    """Whether a cell of a table holds one formula and no words."""
+    return len(cell) == 1 and not isinstance(cell[0], str)
 
 
 @dataclass(frozen=True)
@@ -57,5 +67,32 @@ Block = Heading | Paragraph | Note | Display | Table | Code
 
 @dataclass(frozen=True)
 class Document:
+    """No word of it holds a control character: a terminal would obey it, a page might hide it."""
+
     title: str
     blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", _legible(self.title))
+        object.__setattr__(self, "blocks", _legible(self.blocks))
+
+
+# Tabs and line ends lay out; all other controls, and the signs that turn the direction of
+# writing, become a picture of themselves or a sign for what cannot be shown.
+CONTROLS: dict[int, int | str] = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
+    0x7F: "␡",
+    **dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"),
+}
+
+
+def _legible(part: Any) -> Any:
+    """The same words, blocks or mathematics, with what cannot be read made visible."""
+    if isinstance(part, str):
+        return part.translate(CONTROLS)
+    if isinstance(part, tuple):
+        return tuple(map(_legible, part))
+    if isinstance(part, (Number, Matrix)) or not is_dataclass(part) or isinstance(part, type):
+        return part
+    words = {name: _legible(value) for name, value in vars(part).items()}
+    return part if words == vars(part) else replace(part, **words)

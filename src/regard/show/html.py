@@ -21,6 +21,8 @@ from regard.show.document import (
     Paragraph,
     Prose,
     Table,
+    formulas_of,
+    is_formula,
 )
 
 LINE = 90  # about how many characters of a formula stand on a row
@@ -83,7 +85,7 @@ def _block(block: Block, numbers: NumberFormat) -> str:
             tag = f"h{min(level + 1, 6)}"
             return f"<{tag}>{escape(text)}</{tag}>"
         case Paragraph(prose):
-            return f"<p>{_prose(prose, numbers)}</p>" + _left_out(_formulas(prose), numbers)
+            return f"<p>{_prose(prose, numbers)}</p>" + _left_out(formulas_of(prose), numbers)
         case Note(prose):
             words = f"<p><strong>Note.</strong> {_prose(prose, numbers)}</p>"
             return f'<div class="note" role="note">{words}</div>'
@@ -101,10 +103,6 @@ def _prose(prose: Prose, numbers: NumberFormat) -> str:
         escape(part) if isinstance(part, str) else f"{MATH}>{writer.write(part)}</math>"
         for part in prose
     )
-
-
-def _formulas(prose: Prose) -> tuple[Math, ...]:
-    return tuple(part for part in prose if not isinstance(part, str))
 
 
 def _left_out(formulas: tuple[Math, ...], numbers: NumberFormat) -> str:
@@ -145,7 +143,7 @@ def _line(row: Row, mark: str) -> str:
 def _table(table: Table, numbers: NumberFormat) -> str:
     columns = list(zip(*table.rows, strict=True)) or [() for _ in table.header]
     marks = [
-        ' class="number"' if column and all(map(_is_formula, column)) else "" for column in columns
+        ' class="number"' if column and all(map(is_formula, column)) else "" for column in columns
     ]
     head = "".join(
         f'<th scope="col"{mark}>{_prose(cell, numbers)}</th>'
@@ -158,12 +156,8 @@ def _table(table: Table, numbers: NumberFormat) -> str:
         for row in table.rows
     ]  # fmt: skip
     lines = ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>"]
-    formulas = tuple(formula for row in table.rows for cell in row for formula in _formulas(cell))
+    formulas = tuple(formula for row in table.rows for cell in row for formula in formulas_of(cell))
     return _scrolling("table", "Table", "\n".join(lines)) + _left_out(formulas, numbers)
-
-
-def _is_formula(cell: Prose) -> bool:
-    return len(cell) == 1 and not isinstance(cell[0], str)
 
 
 def _code(language: str, text: str) -> str:

@@ -21,6 +21,8 @@ from regard.show.document import (
     Paragraph,
     Prose,
     Table,
+    formulas_of,
+    is_formula,
 )
 
 __all__ = ["math_to_latex", "to_latex"]
@@ -108,7 +110,7 @@ def _block(block: Block, numbers: NumberFormat) -> str:
 
 
 def _paragraph(prose: Prose, numbers: NumberFormat) -> str:
-    text, formulas = _prose(prose, numbers), _formulas(prose)
+    text, formulas = _prose(prose, numbers), formulas_of(prose)
     if any(True for formula in formulas for _ in _tree.matrices(formula)):
         text = rf"{{\raggedright {text}\par}}"  # nothing else makes a line end before a matrix
     return text + "\n" + _remark(formulas, numbers)
@@ -124,10 +126,6 @@ def _inline(math: Math, numbers: NumberFormat) -> str:
     text = math_to_latex(math, numbers)
     is_tall = any(True for _ in _tree.matrices(math))
     return rf"\fitted{{{text}}}" if is_tall else f"${text}$"
-
-
-def _formulas(prose: Prose) -> tuple[Math, ...]:
-    return tuple(part for part in prose if not isinstance(part, str))
 
 
 def _remark(formulas: tuple[Math, ...], numbers: NumberFormat) -> str:
@@ -202,11 +200,7 @@ def _columns(table: Table, numbers: NumberFormat) -> str:
 
 def _natural(table: Table) -> str:
     columns = list(zip(*table.rows, strict=True)) or [() for _ in table.header]
-    return "".join("r" if column and all(map(_is_formula, column)) else "l" for column in columns)
-
-
-def _is_formula(cell: Prose) -> bool:
-    return len(cell) == 1 and not isinstance(cell[0], str)
+    return "".join("r" if column and all(map(is_formula, column)) else "l" for column in columns)
 
 
 def _code(text: str) -> str:

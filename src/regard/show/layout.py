@@ -13,6 +13,7 @@ from regard._axes import LEADING, written
 from regard._options import one_of
 from regard.graph.notation import Equation, Math, Matrix, Number, Symbol
 from regard.graph.operation import Operation, Setting, Tensor
+from regard.graph.operations import Mask
 from regard.show.document import Block, Display, Document, Heading, Note, Paragraph
 
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ def step_blocks(run: Run, step: Step, layout: Layout) -> list[Block]:
             blocks += _entries(run, step, layout, place)
     operands = [run.tensor(name) for name in step.operands]
     note = step.operation.note(Setting(run.numbers, run.graph.sizes), *operands)
+    hidden = _hidden(run, step.name)
+    if hidden is not None and hidden.array.any():
+        note = "■ is hidden by the mask: −∞, whatever the score."
     if step.name in run.replaced:
         note = "This value was put in from outside; the formula did not compute it."
     return [*blocks, Note((note,))] if note else blocks
@@ -143,7 +147,21 @@ def _matrix(run: Run, name: str, place: Place) -> Math:
     rounding = run.roundings[name]
     if not tensor.array.ndim:
         return Number(tensor.array[()], rounding)
-    return Matrix(tensor.array, rounding)
+    hidden = _hidden(run, name)
+    return Matrix(tensor.array, rounding, None if hidden is None else at(hidden, place).array)
+
+
+def _hidden(run: Run, name: str) -> Tensor | None:
+    """Which scores a mask hides, as opposed to scores that are −∞ by themselves."""
+    graph = run.graph
+    if name in graph.masks or name in run.replaced or graph.is_given(name):
+        return None
+    step, tensor = graph.step(name), run.tensor(name)
+    if not isinstance(step.operation, Mask):
+        return None
+    mask = run.tensor(step.operands[1])
+    barred = run.numbers.is_masked(mask.aligned(tensor.names))
+    return Tensor(np.broadcast_to(barred, tensor.array.shape), tensor.names)
 
 
 def _symbol(run: Run, name: str, layout: Layout, place: Place) -> Symbol:

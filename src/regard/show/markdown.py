@@ -19,6 +19,8 @@ from regard.show.document import (
     Paragraph,
     Prose,
     Table,
+    formulas_of,
+    is_formula,
 )
 
 LINE = 90  # about how many characters of a formula stand on a row
@@ -73,7 +75,7 @@ def _inline(math: Math, numbers: NumberFormat) -> str:
 
 
 def _paragraph(prose: Prose, numbers: NumberFormat) -> str:
-    formulas = tuple(part for part in prose if not isinstance(part, str))
+    formulas = formulas_of(prose)
     phrase = _tree.left_out(formulas, numbers)
     return _prose(prose, numbers) + (f" *({phrase})*" if phrase else "")
 
@@ -102,17 +104,12 @@ def _row(row: Row, align: str = "") -> str:
 
 def _table(table: Table, numbers: NumberFormat) -> str:
     columns = zip(*table.rows, strict=True) if table.rows else [() for _ in table.header]
-    marks = ["---:" if column and all(map(_is_formula, column)) else "---" for column in columns]
+    marks = ["---:" if column and all(map(is_formula, column)) else "---" for column in columns]
     rows = [[_prose(cell, numbers) for cell in row] for row in (table.header, *table.rows)]
     lines = [f"| {' | '.join(row)} |" for row in (rows[0], marks, *rows[1:])]
-    formulas = tuple(part for row in table.rows for cell in row for part in cell
-                     if not isinstance(part, str))  # fmt: skip
+    formulas = tuple(formula for row in table.rows for cell in row for formula in formulas_of(cell))
     phrase = _tree.left_out(formulas, numbers)
     return "\n".join(lines) + (f"\n\n*({phrase})*" if phrase else "")
-
-
-def _is_formula(cell: Prose) -> bool:
-    return len(cell) == 1 and not isinstance(cell[0], str)
 
 
 def _code(language: str, text: str) -> str:

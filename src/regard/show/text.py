@@ -21,6 +21,7 @@ from regard.show.document import (
     Paragraph,
     Prose,
     Table,
+    formulas_of,
 )
 
 HELD = "\ue000"  # stands for a space within a formula that is not to be broken
@@ -73,7 +74,7 @@ def _block(block: Block, numbers: NumberFormat, width: int) -> list[Line]:
             return _heading(text, level, width)
         case Paragraph(prose):
             lines = _wrapped(prose_text(prose, numbers, width), width)
-            return [*map(Line, lines), *_omission(_formulas(prose), numbers, "")]
+            return [*map(Line, lines), *_omission(formulas_of(prose), numbers, "")]
         case Note(prose):
             text = "Note: " + prose_text(prose, numbers, width)
             lines = _wrapped(text, width, "      ")
@@ -103,10 +104,6 @@ def _underlined(text: str, stroke: str, style: str, width: int) -> list[Line]:
 def _omission(formulas: tuple[Math, ...], numbers: NumberFormat, indent: str) -> list[Line]:
     phrase = _tree.left_out(formulas, numbers)
     return [Line(f"{indent}({phrase})", "note")] if phrase else []
-
-
-def _formulas(prose: Prose) -> tuple[Math, ...]:
-    return tuple(part for part in prose if not isinstance(part, str))
 
 
 def prose_text(prose: Prose, numbers: NumberFormat, width: int) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from regard._errors import NoSuchStepError, OptionError, ShapeError
+from regard.graph.aliases import check_aliases
 from regard.graph.builders import build
 from regard.graph.construction import OPTION_NAMES
 from regard.graph.numbers import numbers_named, read_given
@@ -96,12 +97,12 @@ class Trace(Shown):
     def rewrite(self, rewrite: Rewrite) -> Trace:
         """The same givens through a graph that was changed on purpose."""
         graph = rewrite(self.run.graph)
-        return replace(self, run=run(graph, self.run.givens, self.run.numbers))
+        return replace(self, run=self.run.on(graph))
 
     def in_numbers(self, numbers: str, digits: int = 15) -> Trace:
         """The same computation in "float64", "exact" or "certified" numbers."""
         kind = numbers_named(numbers, digits)
-        return replace(self, run=run(self.run.graph, self.run.givens, kind))
+        return replace(self, run=self.run.on(self.run.graph, kind))
 
     def cost(self, convention: str = "schoolbook", itemsize: int = 8) -> Costs:
         """What every step takes, as formulas and as numbers."""
@@ -111,31 +112,47 @@ class Trace(Shown):
         table = count(self.run.graph, convention, itemsize)
         return Costs(table.graph, table.convention, table.rows)
 
-    def gradient(self, d_output: Any = None, wrt: tuple[str, ...] | None = None) -> Trace:
-        """The backward pass from the gradient of the last step; ones when none is passed."""
+    def gradient(self, d_output: Any = None, wrt: str | Iterable[str] | None = None) -> Trace:
+        """The backward pass from the gradient of the last step; ones when none is passed.
+
+        With respect to all givens and all values put in, or to the names in `wrt`.
+        """
         from regard.graph.gradient import backward
 
-        graph = self.run.graph
+        graph, held = self.run.graph, self.run.replaced
         output = graph.steps[-1].name
-        if wrt is None:
-            wrt = tuple(g.name for g in graph.givens if g.name not in ("mask", "lengths", "prefix"))
-        reached = graph.upstream(output)
-        for name in wrt:
-            if self._real(name) not in reached:
-                raise OptionError(f"gradient: {output} does not depend on {name!r}")
+        reached = graph.upstream(output, held=held)
+        wanted = self._differentiable(reached) if wrt is None else self._reals(wrt)
+        for name in wanted:
+            if name not in reached:
+                cut = f" (values were put in for {', '.join(held)})" if held else ""
+                raise OptionError(f"gradient: {output} does not depend on {name!r}{cut}")
         shape = self.run.values[output].shape
         seed = np.ones(shape) if d_output is None else read_given(f"d_{output}", d_output)
         if seed.shape != shape:
             raise ShapeError(f"gradient: {output} has shape {shape}, but d_output has {seed.shape}")
-        whole = backward(graph, output, tuple(self._real(name) for name in wrt))
-        givens = {**self.run.givens, f"d_{output}": seed}
-        return replace(self, run=run(whole, givens, self.run.numbers))
+        whole = backward(graph, output, wanted, held)
+        return replace(self, run=self.run.on(whole, values={f"d_{output}": seed}))
+
+    def _differentiable(self, reached: Collection[str]) -> tuple[str, ...]:
+        """The givens and the values put in that the result depends on."""
+        graph = self.run.graph
+        fixed = ("mask", "lengths", "prefix")
+        outside = (*(given.name for given in graph.givens), *self.run.replaced)
+        wanted = tuple(name for name in outside if name in reached and name not in fixed)
+        output = graph.steps[-1].name
+        if wanted in ((), (output,)):
+            raise OptionError(f"gradient: {output} does not depend on anything that was given")
+        return wanted
+
+    def _reals(self, names: str | Iterable[str]) -> tuple[str, ...]:
+        """The steps' own names for one name or several."""
+        return tuple(self._real(name) for name in ((names,) if isinstance(names, str) else names))
 
     # ---- shown
 
     def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
-        chosen = tuple(self._real(name) for name in only)
-        return trace_document(self.run, Layout(level, chosen, self.names), self.title)
+        return trace_document(self.run, Layout(level, self._reals(only), self.names), self.title)
 
     def to_code(self, language: str = "numpy") -> str:
         """A short program that computes exactly this."""
@@ -175,10 +192,4 @@ def work(
     }
     graph = build(kind, {name: value.shape for name, value in givens.items()}, **options)
     result = run(graph, givens, numbers_named(numbers, digits))
-    return Trace(result, _checked_names(result, names or {}))
-
-
-def _checked_names(result: Run, names: Mapping[str, str]) -> Mapping[str, str]:
-    for name in names:
-        result.graph.require(name)
-    return dict(names)
+    return Trace(result, check_aliases(names or {}, graph.names))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from regard.exercises.reading._assignment import read_assignment, read_matrices
 from regard.exercises.reading._headings import split_exercises
+from regard.exercises.reading._names import DESCRIPTIONS
 from regard.exercises.reading._records import Found, Reading, ReadingError
 
 __all__ = [
+    "DESCRIPTIONS",
     "Found",
     "Reading",
     "ReadingError",

@@ -43,12 +43,14 @@ def read_assignment(text: str) -> Reading:
     scanned = scan(question, text)
     found, found_notes = _settle(scanned)
     stated = read_choices(question)
+    found_notes += _recomputed(scanned, found, stated.causal)
     heads = _heads(found, stated.heads)
     kind, kind_notes = _kind(found, heads, question)
     notes += [*scanned.notes, *found_notes, *stated.notes]
     sentences = [sentence for _, sentence in sorted(notes, key=lambda note: note[0])]
     told = tuple(f"{sentence}." for sentence in [*dict.fromkeys(sentences), *kind_notes])
-    return Reading(found, kind, stated.scale, heads, stated.causal, told)
+    joined = _is_joined({one.name for one in found}, question)
+    return Reading(found, kind, stated.scale, heads, stated.causal, told, joined)
 
 
 def read_matrices(text: str) -> tuple[Found, ...]:
@@ -72,7 +74,7 @@ def _settle(scanned: Scan) -> tuple[tuple[Found, ...], list[tuple[int, str]]]:
     kept, notes = _merge(items)
     found = _count_heads_from_zero([item.found for item in kept])
     notes += [(one.line, _read_as(one)) for one in found]
-    return tuple(found), notes + _recomputed(scanned, found)
+    return tuple(found), notes
 
 
 def _item(text: str, candidate: Candidate) -> _Item:
@@ -247,7 +249,7 @@ def _count_heads_from_zero(found: list[Found]) -> list[Found]:
 
 def _read_as(one: Found) -> str:
     role = DESCRIPTIONS.get(one.name)
-    meaning = f"read as {role}" if role else f"kept as {one.name}, a name without a known role"
+    meaning = f"read as {role}" if role else "not used: its name has no known role"
     whose = "" if one.head is None else f" of head {one.head + 1}"
     return f"line {one.line}: {quoted(one.written)} ({_size(one.values)}) {meaning}{whose}"
 
@@ -257,11 +259,28 @@ def _size(values: list[Any]) -> str:
     return count(extent[0]) if len(extent) == 1 else " x ".join(map(str, extent))
 
 
-def _recomputed(scanned: Scan, found: Sequence[Found]) -> list[tuple[int, str]]:
+def _computed_mask(statement: str, line: int, causal: bool | None) -> str:
+    """A mask that is no matrix of numbers: fine only where a causal one is stated in words."""
+    is_written_out = re.search(r"\b(?:true|false)\b", statement, re.IGNORECASE)
+    if "mask" in statement.lower() and (is_written_out or not causal):
+        raise ReadingError(
+            line,
+            f"the mask {quoted(statement)} is no matrix of numbers, and no code is executed",
+            "Write 0 where a query may look and -inf where it may not, or say in words that the"
+            " attention is causal",
+        )
+    return f"line {line}: {quoted(statement)} is computed, not given: not used"
+
+
+def _recomputed(
+    scanned: Scan, found: Sequence[Found], causal: bool | None
+) -> list[tuple[int, str]]:
     notes = []
     for name, statement, at in scanned.computed:
         first = next((one for one in found if one.name == name.symbol), None)
         line = line_of(scanned.text, at)
+        if name.symbol == "M" and first is None:
+            notes.append((line, _computed_mask(statement, line, causal)))
         if first and first.line < line:
             notes.append(
                 (
@@ -297,11 +316,22 @@ def _kind(
     if triple and {"X", "Y"} <= names and _OTHER_INPUT.search(text):
         return "cross-attention", []
     if triple and "X" in names:
-        joined = "WO" in names and re.search(r"multi-?\s?head", text, re.IGNORECASE)
-        return ("multi-head" if several or joined else "self-attention"), []
+        return ("multi-head" if several or _is_joined(names, text) else "self-attention"), []
+    if ready and not several and _is_one_query(found):
+        return "dot-product", []
     if ready:
         return ("multi-head" if several else "attention"), []
     return None, _missing(names)
+
+
+def _is_joined(names: set[str], text: str) -> bool:
+    return "WO" in names and bool(re.search(r"multi-?\s?head", text, re.IGNORECASE))
+
+
+def _is_one_query(found: Sequence[Found]) -> bool:
+    """Whether a single vector q looks at the keys."""
+    queries = [one for one in found if one.name in ("Q", "q")]
+    return len(queries) == 1 and len(shape(queries[0].values)) == 1
 
 
 def _lacking_heads(found: Sequence[Found]) -> str:

@@ -80,7 +80,10 @@ def headings(text: str) -> list[Heading]:
 
 
 def _heading(found: re.Match[str]) -> Heading:
-    line = re.sub(r"^[\s#>*_-]+|\\\w+\*?\{|[\s*_}]+$", "", found[0]).replace("**", "")
+    written = found[0]
+    if "\\begin{" in written:  # a matrix on the same line is no part of the title
+        written = re.split(r"\$|\\\(|\\\[|\\begin\{", written)[0].rstrip() + " …"
+    line = re.sub(r"^[\s#>*_-]+|\\\w+\*?\{|[\s*_}]+$", "", written).replace("**", "")
     if len(line) > _TITLE_LENGTH:
         sentence = re.match(r".{20,78}?[.:!?](?=\s)", line)
         line = sentence[0] if sentence else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + " …"

@@ -37,6 +37,7 @@ _WEIGHTS = frozenset({"w", "weight", "weights", "proj", "projection"})
 _BIASES = frozenset({"b", "bias"})
 _FILLERS = frozenset({"head", "heads", "matrix", "mat", "vector"})
 _INPUTS = frozenset({"x", "input", "inputs", "embedding", "embeddings", "tokens"})
+_MASKS = frozenset({"attention", "attn", "causal", "pad", "padding"})
 # In a cross-attention the queries come from this side, keys and values from the other.
 _OTHER_SIDE = frozenset({"enc", "encoder", "kv", "memory", "mem", "source", "src"})
 _THIS_SIDE = frozenset({"dec", "decoder", "q", "query", "target", "tgt"})
@@ -107,6 +108,8 @@ def _symbol(words: list[str]) -> str | None:
         return "b" + roles[0]
     if len(words) == 1:
         return _single(words[0])
+    if "mask" in lowered or (words[:1] == ["M"] and words[1] in _MASKS):
+        return "M"
     return _side(lowered)
 
 

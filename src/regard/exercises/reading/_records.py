@@ -54,6 +54,8 @@ class Reading:
     heads: tuple[int, ...]
     causal: bool | None
     notes: tuple[str, ...]
+    joined: bool = False
+    """Whether it speaks of multi-head attention and gives weights that join the heads."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ _FREE_BEFORE = re.compile(
     r"|(?<![\\A-Za-z])(?:a|[A-Za-z][a-z]+))[ \t]*$"
 )
 _CONVERSION = re.compile(r"(?:np|numpy|torch|jnp)\.\w*(?:array|tensor)\w*\(\s*(\w+)\s*[,)]")
+_NOTHING = re.compile(r"\s*(?:None|False)\b")
 _LINE_END = re.compile(r"[^\n;#]*")
 _RANDOM = re.compile(r"rand|normal|uniform")
 # A colon, a verb right before an array, or a line that holds nothing but a name.
@@ -273,7 +274,7 @@ def _read_right_side(found: Scan, targets: list[_Target], at: int) -> None:
             found.note(
                 at, f"{quoted(target.written)} holds random numbers that the text does not show"
             )
-        elif right.strip() and not _is_conversion(target, right):
+        elif right.strip() and not (_is_conversion(target, right) or _NOTHING.match(right)):
             statement = f"{target.written} ={right.rstrip()}"
             found.computed.append((target.name, statement, target.at))
 

@@ -42,7 +42,7 @@ def entry_at(place: tuple[int, ...], names: tuple[str, ...], operand: Tensor) ->
     return Number(operand.array[tuple(where[name] for name in operand.names)])
 
 
-class _Pairwise(Operation):
+class Pairwise(Operation):
     """Two operands, entry by entry; a smaller one is repeated along the axes that it lacks."""
 
     arity = 2
@@ -72,7 +72,7 @@ class _Pairwise(Operation):
         return [entry_at(place, names, operand) for operand in operands]
 
 
-class Add(_Pairwise):
+class Add(Pairwise):
     word = "add"
 
     def rounding(self, *operands: Magnitude) -> float:
@@ -98,7 +98,7 @@ class Add(_Pairwise):
         return gradient, gradient
 
 
-class Subtract(_Pairwise):
+class Subtract(Pairwise):
     word = "subtract"
 
     def rounding(self, *operands: Magnitude) -> float:
@@ -125,7 +125,7 @@ class Subtract(_Pairwise):
         return gradient, tape.add(Negate(), gradient)
 
 
-class Multiply(_Pairwise):
+class Multiply(Pairwise):
     word = "multiply"
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
@@ -149,7 +149,7 @@ class Multiply(_Pairwise):
         return tape.add(Multiply(), gradient, b), tape.add(Multiply(), gradient, a)
 
 
-class Divide(_Pairwise):
+class Divide(Pairwise):
     word = "divide"
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
@@ -175,7 +175,7 @@ class Divide(_Pairwise):
         return to_a, tape.add(Negate(), tape.add(Multiply(), to_a, step))
 
 
-class _Entrywise(Operation):
+class Entrywise(Operation):
     """One operand, entry by entry."""
 
     def axes(self, *operands: Axes) -> Axes:
@@ -186,7 +186,7 @@ class _Entrywise(Operation):
         return self.formula(Number(a.array[place]))
 
 
-class Negate(_Entrywise):
+class Negate(Entrywise):
     word = "negate"
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
@@ -203,7 +203,7 @@ class Negate(_Entrywise):
 
 
 @dataclass(frozen=True)
-class Affine(_Entrywise):
+class Affine(Entrywise):
     """`factor`·x + `offset`, with exact numbers written as text ("1/2")."""
 
     word = "affine"
@@ -251,7 +251,7 @@ class Affine(_Entrywise):
 
 
 @dataclass(frozen=True)
-class Scale(_Entrywise):
+class Scale(Entrywise):
     """Divided by the square root of a size (or by the size itself, or multiplied instead)."""
 
     word = "scale"
@@ -292,7 +292,7 @@ class Scale(_Entrywise):
         return (tape.add(self, gradient),)
 
 
-class Sqrt(_Entrywise):
+class Sqrt(Entrywise):
     word = "sqrt"
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
@@ -311,7 +311,7 @@ class Sqrt(_Entrywise):
         return (tape.add(Affine(factor="1/2"), tape.add(Divide(), gradient, step)),)
 
 
-class Tanh(_Entrywise):
+class Tanh(Entrywise):
     word = "tanh"
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
@@ -332,7 +332,7 @@ class Tanh(_Entrywise):
 
 
 @dataclass(frozen=True)
-class SoftCap(_Entrywise):
+class SoftCap(Entrywise):
     """`cap`·tanh(x / `cap`): scores stay between −cap and cap."""
 
     word = "softcap"
@@ -362,7 +362,7 @@ class SoftCap(_Entrywise):
         return (tape.add(Multiply(), gradient, slope),)
 
 
-class Sigmoid(_Entrywise):
+class Sigmoid(Entrywise):
     word = "sigmoid"
 
     def rounding(self, *operands: Magnitude) -> float:
@@ -388,7 +388,7 @@ class Sigmoid(_Entrywise):
         return (tape.add(Multiply(), gradient, slope),)
 
 
-class NormalCdf(_Entrywise):
+class NormalCdf(Entrywise):
     """Φ(x) = ½(1 + erf(x/√2)): the share of a standard normal below x, as GELU weighs with it."""
 
     word = "normal-cdf"
@@ -418,7 +418,7 @@ class NormalCdf(_Entrywise):
         return (tape.add(Multiply(), gradient, slope),)
 
 
-class NormalDensity(_Entrywise):
+class NormalDensity(Entrywise):
     """φ(x) = e^(−x²/2) / √(2π), the slope of Φ."""
 
     word = "normal-density"

@@ -147,17 +147,20 @@ class MatMul(Operation):
         a_core, b_core = core_of(tape.axes(a)), core_of(tape.axes(b))
         swap_a = self.transpose_a and len(a_core) == 2
         swap_b = self.transpose_b and len(b_core) == 2
-        pairs = _in_order(gradient, b, swap_a), _in_order(a, gradient, swap_b)
         if len(a_core) == len(b_core) == 1:
             return tape.add(Multiply(), b, gradient), tape.add(Multiply(), a, gradient)
         if len(b_core) == 1:
-            to_a = tape.add(Outer(*_names(a_core)), *pairs[0])
+            to_a = tape.add(Outer(*_names(a_core)), *_in_order(gradient, b, swap_a))
+        elif swap_a:
+            to_a = tape.add(self._product_for_a(a_core), b, gradient)
         else:
-            to_a = tape.add(self._product_for_a(a_core), *pairs[0])
+            to_a = tape.product(step, self._product_for_a(a_core), gradient, b)
         if len(a_core) == 1:
-            to_b = tape.add(Outer(*_names(b_core)), *pairs[1])
+            to_b = tape.add(Outer(*_names(b_core)), *_in_order(a, gradient, swap_b))
+        elif swap_b:
+            to_b = tape.product(step, self._product_for_b(b_core), gradient, a)
         else:
-            to_b = tape.add(self._product_for_b(b_core), *pairs[1])
+            to_b = tape.add(self._product_for_b(b_core), a, gradient)
         return to_a, to_b
 
     def _product_for_a(self, core: Axes) -> MatMul:

@@ -31,7 +31,7 @@ from regard.graph.operation import (
     matrix_of,
     named_axis,
 )
-from regard.graph.operations.elementwise import _Pairwise
+from regard.graph.operations.elementwise import Pairwise
 from regard.graph.operations.linear import MatMul, leading_of, stacked
 from regard.graph.polynomial import Polynomial
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from regard.graph.program import Program
 
 
-class Mask(_Pairwise):
+class Mask(Pairwise):
     """The mask added to the scores; −∞ stays −∞ whatever the score is, NaN included."""
 
     word = "mask"
@@ -105,7 +105,7 @@ class Attend(MatMul):
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         weights, values, scores = operands
-        if values.array.dtype.kind != "f" or np.isfinite(values.array).all():
+        if _all_finite(weights, values):
             return super().forward(setting, weights, values)
         leading = leading_of(weights.names, values.names)
         hidden = setting.numbers.is_masked(scores.aligned(weights.names))
@@ -123,7 +123,7 @@ class Attend(MatMul):
 
     def code(self, program: Program, target: Operand, *operands: Operand) -> None:
         weights, values, scores = operands
-        if np.isfinite(values.array).all():
+        if _all_finite(weights, values):
             super().code(program, target, weights, values)
             return
         *leading, row, column = target.axes
@@ -145,7 +145,76 @@ class Attend(MatMul):
         return super().cost(convention, *operands[:2])
 
     def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        if self.transpose_a or self.transpose_b:
+            return (*super().adjoint(tape, step, gradient), None)
+        weights, values, scores = tape.operands(step)
+        row, inner = (axis.name for axis in core_of(tape.axes(weights)))
+        column = core_of(tape.axes(values))[1].name
+        to_weights = OpenProduct(row, inner, transpose_b=True)
+        to_values = Attend(inner, column, transpose_a=True)
+        return (
+            tape.add(to_weights, gradient, values, scores),
+            tape.add(to_values, weights, gradient, scores),
+            None,
+        )
+
+
+class OpenProduct(MatMul):
+    """A product that is 0 where the score (third operand) is −∞, if need be.
+
+    It is the gradient of weights, of which those that are masked count for nothing. As long as
+    every number is one, the plain product says the same in the end; a masked value that is no
+    number must not reach the sums over all weights of a query.
+    """
+
+    word = "open-product"
+    arity = 3
+
+    def axes(self, *operands: Axes) -> Axes:
+        product = super().axes(*operands[:2])
+        for axis in operands[2]:
+            named_axis(self.word, product, axis.name)
+        return product
+
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        a, b, scores = operands
+        product = super().forward(setting, a, b)
+        if _all_finite(a, b):
+            return product
+        names = (*leading_of(a.names, b.names), self.rows, self.columns)
+        hidden = setting.numbers.is_masked(scores.aligned(names))
+        return np.where(hidden, setting.numbers.constant(0), product)
+
+    def formula(self, *operands: Math) -> Math:
+        return super().formula(*operands[:2])
+
+    def entry(self, place: tuple[int, ...], *operands: Tensor) -> Math:
+        return super().entry(place, *operands[:2])
+
+    def cost(self, convention: str, *operands: Axes) -> Cost:
+        return super().cost(convention, *operands[:2])
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        a, b, scores = operands
+        if _all_finite(a, b):
+            super().code(program, target, a, b)
+            return
+        program.comment("masked weights count for nothing, whatever their values are")
+        product = Operand("terms", target.axes)
+        super().code(program, product, a, b)
+        barred = f"{program.aligned(scores, target.names)} == {program.minus_infinity}"
+        program.choose(target, barred, "0.0", product.text)
+
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
         return (*super().adjoint(tape, step, gradient), None)
+
+
+def _all_finite(*operands: Tensor | Operand) -> bool:
+    """Whether every entry is a number; exact and certified numbers always are."""
+    return all(
+        operand.array.dtype.kind != "f" or bool(np.isfinite(operand.array).all())
+        for operand in operands
+    )
 
 
 def shifted(index: str, offset: str) -> str:

@@ -25,7 +25,7 @@ from regard.graph.operation import (
     named_axis,
     union,
 )
-from regard.graph.operations.elementwise import Divide, Multiply, Negate, _Entrywise
+from regard.graph.operations.elementwise import Divide, Entrywise, Multiply, Negate
 from regard.graph.operations.linear import Sum, Take, leading_axes
 from regard.graph.polynomial import Polynomial
 from regard.graph.program import Program, Span
@@ -41,7 +41,7 @@ _NOTHING_TO_ATTEND = "whoever may attend to nothing gets weights 0, not 0 / 0"
 
 
 @dataclass(frozen=True)
-class Exp(_Entrywise):
+class Exp(Entrywise):
     """e to the power of each entry.
 
     With `shift` the largest entry of each group that is normalised together (`over`) is
