@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         ShapeError,
         SizeLimitError,
     )
-    from regard.exercises import solve
+    from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.show.costs import count
     from regard.show.data import read_trace
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError", "NoSuchStepError",
-        "NumberError", "OptionError", "RegardError", "RewriteError", "ShapeError",
-        "SizeLimitError",
+        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
+        "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
+        "RewriteError", "ShapeError", "SizeLimitError",
     ),
-    "regard.exercises": ("solve",),
+    "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -56,8 +56,10 @@ __all__ = [
     "RewriteError",
     "ShapeError",
     "SizeLimitError",
+    "Solution",
     "Trace",
     "count",
+    "library_names",
     "read_trace",
     "rewrites",
     "solve",
