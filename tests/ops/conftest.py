@@ -18,20 +18,75 @@ from regard.ops import _kernel, _numpy, _paths
 from regard.ops._arguments import pose
 
 Attend = Callable[..., Any]
-PATHS = {
-    "blocks": lambda: _numpy.BLOCKS,
-    "few-rows": lambda: _numpy.NumpyPath(at_once=5000),
-    "kernel": _kernel.KernelPath,
-}
+PATHS = ("blocks", "few rows", "kernel", "torch", "device")
 
 
 @pytest.fixture(params=PATHS)
 def attend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Attend:
     """`regard.attention`, computed on one of the paths; NumPy in, NumPy out."""
-    if request.param == "kernel" and not _kernel.AVAILABLE:
-        pytest.skip("no compiled kernel here")
-    monkeypatch.setattr(_paths, "CHOSEN", PATHS[request.param]())
+    if request.param == "blocks":
+        monkeypatch.setattr(_paths, "CHOSEN", _numpy.BLOCKS)
+    elif request.param == "few rows":
+        monkeypatch.setattr(_paths, "CHOSEN", _numpy.NumpyPath(at_once=5000))
+    elif request.param == "kernel":
+        if not _kernel.AVAILABLE:
+            pytest.skip("no compiled kernel here")
+        monkeypatch.setattr(_paths, "CHOSEN", _kernel.KernelPath())
+    else:
+        pytest.importorskip("torch")
+        return through_torch(monkeypatch, on_device=request.param == "device")
     return regard.attention
+
+
+def through_torch(monkeypatch: pytest.MonkeyPatch, on_device: bool) -> Attend:
+    """The same with tensors; `on_device` as if they were not in the memory of the CPU."""
+    import torch
+
+    from regard.ops import _device, _torch
+
+    if on_device:
+        monkeypatch.setattr(_device, "AT_ONCE", 5000)
+        monkeypatch.setattr(
+            _torch, "solve", lambda p, asked: _device.solve(p.with_past_joined(torch.cat), asked)
+        )
+
+    def attend(*arrays: Any, **options: Any) -> Any:
+        answer = regard.attention(*map(to_tensor, arrays), **to_tensor(options))
+        return to_numpy(answer)
+
+    return attend
+
+
+def to_tensor(given: Any) -> Any:
+    """Every array in it as a tensor, which knows neither foreign bytes nor negative strides."""
+    import torch
+
+    if isinstance(given, dict):
+        return {name: to_tensor(each) for name, each in given.items()}
+    if isinstance(given, tuple):
+        return tuple(map(to_tensor, given))
+    if not isinstance(given, np.ndarray):
+        return given
+    if given.dtype.name == "bfloat16":
+        return torch.from_numpy(given.view(np.uint16).copy()).view(torch.bfloat16)
+    native = given.astype(given.dtype.newbyteorder("="))
+    strides_fit = all(stride >= 0 and stride % given.itemsize == 0 for stride in given.strides)
+    return torch.from_numpy(native if strides_fit else np.ascontiguousarray(native))
+
+
+def to_numpy(given: Any) -> Any:
+    import torch
+
+    if isinstance(given, tuple):
+        return tuple(map(to_numpy, given))
+    if isinstance(given, regard.Inspection):
+        told = {field.name: getattr(given, field.name) for field in fields(given)}
+        return regard.Inspection(**{name: to_numpy(each) for name, each in told.items()})
+    if isinstance(given, torch.Tensor) and given.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return given.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
+    return given.numpy() if isinstance(given, torch.Tensor) else given
 
 
 @pytest.fixture

@@ -63,7 +63,8 @@ def test_sizes(
     oracle: Callable[..., Any],
     same: Callable[..., None],
 ) -> None:
-    for keys in SIZES:
+    start = (SIZES.index(queries) + CASES.index(case)) % 2
+    for keys in SIZES[start::2]:
         given = operands(rng, queries, keys)
         options = options_for(case, rng, queries, keys)
         same(attend(*given, **options), oracle(*given, **options), case=f"{queries}×{keys}")

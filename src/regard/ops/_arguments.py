@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite, sqrt
 from numbers import Real
 from typing import Any
@@ -88,7 +89,7 @@ def pose(
                 for name, array in numbers.items()
             },
             mask=reader.over_scores("mask", mask, arrays.booleans),
-            bias=reader.over_scores("bias", bias, lambda *given: arrays.scores(*given, dtype)),
+            bias=reader.over_scores("bias", bias, partial(arrays.scores, dtype=dtype)),
             q_segments=reader.ids(q_ids, sizes.queries, "queries"),
             k_segments=reader.ids(k_ids, sizes.keys, "keys"),
             lengths=reader.per_entry("lengths", lengths),
@@ -302,4 +303,4 @@ def read_softcap(softcap: Any) -> float:
 
 
 def is_number(given: object) -> bool:
-    return isinstance(given, Real) and not isinstance(given, bool) and isfinite(given)
+    return not isinstance(given, bool) and isinstance(given, Real) and isfinite(given)

@@ -74,7 +74,8 @@ def solved(posed: Posed, inspect: Inspect | None) -> Any:
     """The output of a posed problem, and what was asked about its weights."""
     if inspect is not None and not isinstance(inspect, Inspect):
         raise OptionError(
-            f"`inspect` must be a regard.Inspect, such as Inspect(top=3), but {inspect!r} was passed"
+            "`inspect` must be a regard.Inspect, such as Inspect(top=3), but "
+            f"{inspect!r} was passed"
         )
     if posed.is_torch:
         from regard.ops import _torch

@@ -13,7 +13,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # float64 is computed in float64, everything else in float32.
-COMPUTING = {
+COMPUTING: dict[str, type[np.floating[Any]]] = {
     "float16": np.float32,
     "bfloat16": np.float32,
     "float32": np.float32,

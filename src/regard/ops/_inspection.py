@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Inspect:
     top: int = 0
     entropy: bool = False
     received: bool = False
-    rows: Sequence[int] = ()
+    rows: Iterable[int] = ()
 
     def __post_init__(self) -> None:
         if not is_integer(self.top) or self.top < 0:
@@ -37,12 +37,16 @@ class Inspect:
                     f"Inspect: `{option}` must be True or False, but "
                     f"{getattr(self, option)!r} was passed"
                 )
-        if isinstance(self.rows, str) or not all(map(is_integer, self.rows)):
+        try:
+            rows: tuple[Any, ...] = tuple(self.rows)
+        except TypeError:
+            rows = (None,)
+        if not all(map(is_integer, rows)):
             raise OptionError(
                 "Inspect: `rows` must be a list of query numbers (−1 is the last), but "
                 f"{self.rows!r} was passed"
             )
-        object.__setattr__(self, "rows", tuple(int(row) for row in self.rows))
+        object.__setattr__(self, "rows", tuple(map(int, rows)))
 
     def row_places(self, queries: int) -> list[int]:
         """The wanted rows, counted from the first query."""

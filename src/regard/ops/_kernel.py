@@ -10,7 +10,7 @@ import numpy as np
 from regard.ops._dtypes import Array, empty, widened
 from regard.ops._inspection import Inspect
 from regard.ops._numpy import Gradients
-from regard.ops._problem import Problem
+from regard.ops._problem import PARTS, Problem
 
 try:
     import regard.kernel._native as _native
@@ -38,9 +38,8 @@ class KernelPath:
         d_output: Array,
         with_bias: bool = False,
     ) -> Gradients:
-        d_q, d_k, d_v = (
-            empty(each.shape, problem.dtype) for each in (problem.q, problem.k, problem.v)
-        )
+        inputs = (problem.q, problem.k, problem.v)
+        d_q, d_k, d_v = (empty(each.shape, problem.dtype) for each in inputs)
         d_bias = np.empty(problem.scores_shape, problem.real) if with_bias else None
         given = (bits(output), log_sum_exp, bits(d_output))
         native.backward(*arguments(problem), *given, bits(d_q), bits(d_k), bits(d_v), d_bias)
@@ -69,29 +68,14 @@ class KernelPath:
 
 def arguments(problem: Problem) -> tuple[Any, ...]:
     """What the kernel is told of a problem, in its order."""
-    numbers = (problem.q, problem.k, problem.v, problem.past_k, problem.past_v)
-    return (
-        problem.dtype,
-        *(None if array is None else bits(array) for array in numbers),
-        None if problem.mask is None else problem.mask.view(np.uint8),
-        problem.bias,
-        problem.q_segments,
-        problem.k_segments,
-        problem.lengths,
-        problem.prefix,
-        problem.offsets,
-        problem.sinks,
-        problem.causal,
-        problem.left,
-        problem.right,
-        problem.scale,
-        problem.softcap,
-    )
+    parts = (getattr(problem, name) for name in PARTS)
+    return tuple(bits(part) if isinstance(part, np.ndarray) else part for part in parts)
 
 
 def bits(array: Array) -> Array:
-    """Half precision passes as its bits: the kernel's arrays know no such numbers."""
-    return array.view(np.uint16) if array.dtype == np.float16 else array
+    """An array of a type that the kernel knows: half precision and booleans pass as bits."""
+    as_bits = {"float16": np.uint16, "bool": np.uint8}.get(array.dtype.name)
+    return array if as_bits is None else array.view(as_bits)
 
 
 def _to_sinks(problem: Problem, output: Array, log_sum_exp: Array, d_output: Array) -> Array | None:
@@ -102,4 +86,5 @@ def _to_sinks(problem: Problem, output: Array, log_sum_exp: Array, d_output: Arr
     with np.errstate(invalid="ignore", over="ignore"):
         taken = np.exp(problem.sinks[:, None] - log_sum_exp) * (out * d_out).sum(-1)
         hidden = np.isneginf(log_sum_exp)
-        return -np.where(hidden, 0, taken).sum((0, 2), dtype=problem.real)
+        d_sinks: Array = -np.where(hidden, 0, taken).sum((0, 2), dtype=problem.real)
+        return d_sinks

@@ -90,8 +90,11 @@ class NumpyPath:
             d_q[..., rows, :] = product(d_scores, alive, operands.k)
             d_k += product(turned(d_scores), back, q).sum(2, keepdims=True)
             d_v += product(turned(found.weights), back, d_out).sum(2, keepdims=True)
+        d_q, d_k, d_v = (narrowed(ungrouped(each), problem.dtype) for each in (d_q, d_k, d_v))
         return Gradients(
-            *(narrowed(ungrouped(each), problem.dtype) for each in (d_q, d_k, d_v)),
+            d_q,
+            d_k,
+            d_v,
             d_bias,
             None if problem.sinks is None else d_sinks,
         )
@@ -142,7 +145,7 @@ class Operands:
     """A problem's arrays in the type they are computed in, query heads grouped by key head."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem = problem.with_past_joined()
+        self.problem = problem = problem.with_past_joined(np.concatenate)
         self.kv_heads = problem.k.shape[1]
         self.q = self.grouped(widened(problem.q, problem.dtype))
         self.k = self.grouped(widened(problem.k, problem.dtype))
@@ -156,7 +159,7 @@ class Operands:
 
     def attend(self, rows: Array) -> Rows:
         problem = self.problem
-        live = self.grouped(problem.live(rows))
+        live = self.grouped(problem.live(rows, np.arange(problem.keys)))
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             scores = (self.q[..., rows, :] * problem.scale) @ turned(self.k)
             slopes = None
@@ -203,12 +206,11 @@ def turned(array: Array) -> Array:
 def product(weights: Array, live: Array, vectors: Array) -> Array:
     """weights @ vectors without the terms that are not live, where 0 times NaN would be NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
-        finite = np.isfinite(vectors).all(-1)
+        finite = np.asarray(np.isfinite(vectors).all(-1))
         if finite.all():
             return weights @ vectors
         total = weights @ np.where(finite[..., None], vectors, 0)
-        leading = tuple(range(finite.ndim - 1))
-        for place in np.flatnonzero(~finite.all(leading)):
+        for place in np.flatnonzero(~finite.reshape(-1, finite.shape[-1]).all(0)):
             vector = np.where(finite[..., None], 0, vectors)[..., place, None, :]
             term = weights[..., place, None] * vector
             total += np.where(live[..., place, None], term, 0)
@@ -228,4 +230,5 @@ def spread(weights: Array) -> Array:
     """−Σ w·log w of each row, where 0·log 0 is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(weights == 0, 0, np.log(weights))
-        return -(weights * logs).sum(-1) + 0.0
+        entropy: Array = 0.0 - (weights * logs).sum(-1)
+        return entropy

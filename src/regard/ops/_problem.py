@@ -6,13 +6,15 @@ types are right, and what is broadcast is broadcast already, without a copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from regard._errors import OptionError
-from regard.ops._dtypes import COMPUTING, Array, widened
+from regard.ops._dtypes import COMPUTING, widened
 
 UNBOUNDED = -1
 FARTHEST = 1 << 30  # a position that no sequence reaches
@@ -68,27 +70,24 @@ class Problem:
     def output_shape(self) -> tuple[int, int, int, int]:
         return (*self.scores_shape[:3], int(self.v.shape[3]))
 
-    def with_past_joined(self) -> Problem:
+    def with_past_joined(self, concatenate: Callable[[Any, int], Any]) -> Problem:
         """The same problem with the keys and values of the past among the others."""
         if self.past_k is None:
             return self
-        k = np.concatenate([self.past_k, self.k], axis=2)
-        v = np.concatenate([self.past_v, self.v], axis=2)
+        k = concatenate([self.past_k, self.k], 2)
+        v = concatenate([self.past_v, self.v], 2)
         return replace(self, k=k, v=v, past_k=None, past_v=None)
 
     def in_float64(self) -> Problem:
         """The same numbers, to be computed in float64."""
-        numbers = {
-            name: None if array is None else widened(array, self.dtype).astype(np.float64)
-            for name in ("q", "k", "v", "past_k", "past_v")
-            for array in [getattr(self, name)]
-        }
-        added = {
-            name: None if array is None else array.astype(np.float64)
-            for name in ("bias", "sinks")
-            for array in [getattr(self, name)]
-        }
-        return replace(self, dtype="float64", **numbers, **added)
+        changes: dict[str, Any] = {"dtype": "float64"}
+        for name in ("q", "k", "v", "past_k", "past_v"):
+            array = getattr(self, name)
+            changes[name] = None if array is None else widened(array, self.dtype).astype(float)
+        for name in ("bias", "sinks"):
+            array = getattr(self, name)
+            changes[name] = None if array is None else array.astype(float)
+        return replace(self, **changes)
 
     @property
     def real(self) -> type[np.floating[Any]]:
@@ -102,50 +101,56 @@ class Problem:
             ("prefix", self.prefix, 0, self.keys),
             ("causal", self.offsets, -FARTHEST, FARTHEST),
         ):
-            if given is None:
-                continue
-            wrong = np.flatnonzero((given < least) | (given > most))
-            if wrong.size:
-                entry = int(wrong[0])
-                raise OptionError(
-                    f"attention: `{name}` must be between {least} and {most} (there are "
-                    f"{self.keys} keys), but {int(given[entry])} was passed for batch entry {entry}"
-                )
+            for entry, number in enumerate([] if given is None else given.tolist()):
+                if not least <= number <= most:
+                    raise OptionError(
+                        f"attention: `{name}` must be between {least} and {most} (there are "
+                        f"{self.keys} keys), but {number} was passed for batch entry {entry}"
+                    )
 
-    def live(self, rows: Array) -> Array:
-        """Which keys the queries in these rows may see; axes of size 1 stand for all alike."""
-        key = np.arange(self.keys)
-        live = np.ones((1, 1, 1, self.keys), bool)
+    @property
+    def hides(self) -> bool:
+        """Whether any part may hide a key."""
+        parts = (self.offsets, self.lengths, self.q_segments, self.mask, self.bias)
+        return any(part is not None for part in parts)
+
+    def live(self, rows: Any, key: Any) -> Any:
+        """Which keys the queries in these rows may see; axes of size 1 stand for all alike.
+
+        `rows` and `key` count the wanted rows and all keys, in the kind of the other arrays.
+        """
+        live = (key >= 0)[None, None, None, :]
         if self.offsets is not None:
-            live = live & self._near(rows + _per_entry(self.offsets, 1), key)
+            live = live & self._near(rows[:, None] + _per_entry(self.offsets), key)
         if self.lengths is not None:
-            live = live & (key < _per_entry(self.lengths, 2))
+            live = live & (key < _per_entry(self.lengths))
         if self.q_segments is not None:
-            same = self.q_segments[:, rows, None] == self.k_segments[:, None, :]
-            live = live & same[:, None]
+            of_query, of_key = self.q_segments[:, rows], self.k_segments
+            live = live & (of_query[:, None, :, None] == of_key[:, None, None, :])
         if self.mask is not None:
             live = live & self.mask[:, :, rows]
         if self.bias is not None:
-            live = live & ~np.isneginf(self.bias[:, :, rows])
+            live = live & (self.bias[:, :, rows] != -inf)
         return live
 
-    def _near(self, position: Array, key: Array) -> Array:
-        place = position[..., None]
-        near = np.ones(place.shape[:-1] + key.shape, bool)
+    def _near(self, place: Any, key: Any) -> Any:
+        """Whether a key is where a query at this place among the keys looks."""
+        near = key >= 0
         if self.causal:
-            near &= key <= place
+            near = near & (key <= place)
         if self.prefix is not None:
-            near |= key < _per_entry(self.prefix, 2)
+            near = near | (key < _per_entry(self.prefix))
         if self.left >= 0:
-            near &= key >= place - self.left
+            near = near & (key >= place - self.left)
         if self.right >= 0:
-            near &= key <= place + self.right
+            near = near & (key <= place + self.right)
         return near
 
 
-def _per_entry(numbers: Array, axes: int) -> Array:
-    """One number for each batch entry, in front of the head axis and so many more."""
-    return numbers.reshape(-1, 1, *(1,) * axes)
+def _per_entry(numbers: Any) -> Any:
+    """One number for each batch entry, with the axes of the scores."""
+    return numbers[:, None, None, None]
 
 
+# In the order in which the kernel and torch's operator take them.
 PARTS = tuple(field.name for field in fields(Problem))

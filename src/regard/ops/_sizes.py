@@ -101,9 +101,8 @@ def _operand(name: str, shape: Shape, layout: str, has_heads: bool) -> _Operand:
 def _same(what: str, a: _Operand, b: _Operand, of_a: Any, of_b: Any, hint: str = "") -> None:
     if of_a != of_b:
         sizes = [written(of) if isinstance(of, tuple) else str(of) for of in (of_a, of_b)]
-        raise ShapeError(
-            f"attention: {a} and {b}: their {what} differ, {sizes[0]} ≠ {sizes[1]}{hint}"
-        )
+        differ = f"{what} differ, {' ≠ '.join(sizes)}"
+        raise ShapeError(f"attention: {a} and {b}: their {differ}{hint}")
 
 
 def _swapped(layout: str, has_heads: bool) -> str:
