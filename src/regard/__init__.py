@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
+    from regard.ops import Inspect, Inspection, attention
     from regard.show.costs import count
     from regard.show.data import read_trace
     from regard.show.trace import Trace, work
@@ -36,6 +37,7 @@ _HOMES = {
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
     "regard.exercises": ("Solution", "library_names", "solve"),
+    "regard.ops": ("Inspect", "Inspection", "attention"),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -47,6 +49,8 @@ __all__ = [
     "AssignmentError",
     "ExerciseError",
     "FileError",
+    "Inspect",
+    "Inspection",
     "MissingExtraError",
     "NoSuchExerciseError",
     "NoSuchStepError",
@@ -58,6 +62,7 @@ __all__ = [
     "SizeLimitError",
     "Solution",
     "Trace",
+    "attention",
     "count",
     "library_names",
     "read_trace",

@@ -1,0 +1,176 @@
+"""Tensors of torch: operators that autograd and torch.compile know, computed by the same paths.
+
+Loaded when the first tensor comes. Tensors on the CPU share their memory with the arrays that the
+paths work on; on other devices torch's own kernels compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from regard.ops import _device, _paths
+from regard.ops._dtypes import Array
+from regard.ops._inspection import ANSWERS, Inspect
+from regard.ops._problem import PARTS, Problem
+
+Tensor = Any
+OPERANDS = PARTS[1:]  # the type stands in the tensors
+DIFFERENTIABLE = ("q", "k", "v", "bias", "sinks")
+PROBLEM = """Tensor q, Tensor k, Tensor v, Tensor? past_k, Tensor? past_v, Tensor? mask,
+    Tensor? bias, Tensor? q_segments, Tensor? k_segments, Tensor? lengths, Tensor? prefix,
+    Tensor? offsets, Tensor? sinks, bool causal, int left, int right, float scale,
+    float softcap"""
+
+
+def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Output, log-sum-exp and the answers asked for."""
+    if problem.q.device.type != "cpu":
+        return _device.solve(problem.with_past_joined(torch.cat), wanted)
+    if problem.past_k is not None and _wants_gradient(problem):
+        problem = problem.with_past_joined(torch.cat)
+    operands = [getattr(problem, name) for name in OPERANDS]
+    output, log_sum_exp = forward(*operands)
+    if wanted is None:
+        return output, log_sum_exp, {}
+    rows = wanted.row_places(problem.q.shape[2])
+    asked = (wanted.top, wanted.entropy, wanted.received, rows)
+    told = zip(ANSWERS, inspect(*operands, log_sum_exp, *asked), strict=True)
+    return output, log_sum_exp, {name: answer for name, answer in told if answer.dim() > 1}
+
+
+def _wants_gradient(problem: Problem) -> bool:
+    operands = (problem.q, problem.k, problem.v, problem.past_k, problem.past_v)
+    return torch.is_grad_enabled() and any(each.requires_grad for each in operands)
+
+
+def _as_array(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    bits = value.detach()
+    return (bits.view(torch.uint16) if value.dtype == torch.bfloat16 else bits).numpy()
+
+
+def _as_tensor(array: Array, dtype: str) -> Tensor:
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
+
+
+def _read(operands: Sequence[Any]) -> Problem:
+    dtype = str(operands[0].dtype).removeprefix("torch.")
+    return Problem(dtype, *map(_as_array, operands))
+
+
+def _forward(*operands: Any) -> tuple[Tensor, Tensor]:
+    problem = _read(operands)
+    problem.check_counts()
+    output, log_sum_exp = _paths.CHOSEN.forward(problem)
+    return _as_tensor(output, problem.dtype), torch.from_numpy(log_sum_exp)
+
+
+def _forward_shapes(*operands: Any) -> tuple[Tensor, Tensor]:
+    problem = Problem("", *operands)
+    return (
+        problem.q.new_empty(problem.output_shape),
+        problem.q.new_empty(problem.scores_shape[:3], dtype=_computing(problem.q)),
+    )
+
+
+def _computing(tensor: Tensor) -> Any:
+    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
+
+
+def _backward(*operands: Any) -> tuple[Tensor, ...]:
+    """Gradients in the order of DIFFERENTIABLE; empty for a bias or sinks that want none."""
+    *described, output, log_sum_exp, d_output, with_bias = operands
+    problem = _read(described)
+    found = _paths.CHOSEN.backward(
+        problem, *map(_as_array, (output, log_sum_exp, d_output)), with_bias
+    )
+    nothing = log_sum_exp.new_empty(0)
+    return (
+        *(_as_tensor(each, problem.dtype) for each in (found.q, found.k, found.v)),
+        nothing if found.bias is None else torch.from_numpy(found.bias),
+        nothing.clone() if found.sinks is None else torch.from_numpy(found.sinks),
+    )
+
+
+def _backward_shapes(*operands: Any) -> tuple[Tensor, ...]:
+    *described, _, log_sum_exp, _, with_bias = operands
+    problem = Problem("", *described)
+    return (
+        *(each.new_empty(each.shape) for each in (problem.q, problem.k, problem.v)),
+        log_sum_exp.new_empty(problem.scores_shape if with_bias else 0),
+        log_sum_exp.new_empty(0 if problem.sinks is None else problem.sinks.shape),
+    )
+
+
+def _inspect(*operands: Any) -> list[Tensor]:
+    """The answers in the order of ANSWERS; an empty tensor for what was not asked."""
+    *described, log_sum_exp, top, entropy, received, rows = operands
+    problem = _read(described)
+    wanted = Inspect(top=top, entropy=entropy, received=received, rows=rows)
+    told = _paths.CHOSEN.inspect(problem, _as_array(log_sum_exp), wanted)
+    return [
+        torch.empty(0) if answer is None else torch.from_numpy(answer)
+        for answer in (told[name] for name in ANSWERS)
+    ]
+
+
+def _inspect_shapes(*operands: Any) -> list[Tensor]:
+    *described, log_sum_exp, top, entropy, received, rows = operands
+    *leading, keys = Problem("", *described).scores_shape
+    many = leading[:2]
+    new = log_sum_exp.new_empty
+    return [
+        new((*leading, top) if top else 0, dtype=torch.int64 if top else torch.float32),
+        new((*leading, top)) if top else torch.empty(0),
+        new(leading) if entropy else torch.empty(0),
+        new((*many, keys)) if received else torch.empty(0),
+        new((*many, len(rows), keys)) if rows else torch.empty(0),
+    ]
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    ctx.save_for_backward(*tensors, *output)
+    ctx.others = [None if isinstance(each, torch.Tensor) else (each,) for each in inputs]
+    ctx.mark_non_differentiable(output[1])
+
+
+def _differentiate(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    *tensors, output, log_sum_exp = ctx.saved_tensors
+    saved = iter(tensors)
+    operands = [next(saved) if other is None else other[0] for other in ctx.others]
+    wanted = dict(zip(OPERANDS, ctx.needs_input_grad, strict=True))
+    gradients = backward(*operands, output, log_sum_exp, d_output, wanted["bias"])
+    found = dict(zip(DIFFERENTIABLE, gradients, strict=True))
+    return tuple(found.get(name) if wanted[name] else None for name in OPERANDS)
+
+
+def _operator(name: str, schema: str, compute: Any, shapes: Any) -> Any:
+    operator = torch.library.custom_op(
+        f"regard::{name}", compute, mutates_args=(), device_types="cpu", schema=schema
+    )
+    operator.register_fake(shapes)
+    return operator
+
+
+forward = _operator("attention", f"({PROBLEM}) -> (Tensor, Tensor)", _forward, _forward_shapes)
+backward = _operator(
+    "attention_backward",
+    f"({PROBLEM}, Tensor output, Tensor log_sum_exp, Tensor d_output, bool with_bias)"
+    " -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _backward,
+    _backward_shapes,
+)
+inspect = _operator(
+    "attention_inspect",
+    f"({PROBLEM}, Tensor log_sum_exp, int top, bool entropy, bool received, int[] rows)"
+    " -> Tensor[]",
+    _inspect,
+    _inspect_shapes,
+)
+forward.register_autograd(_differentiate, setup_context=_remember)
