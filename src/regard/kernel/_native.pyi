@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Any
 
 def instruction_sets() -> list[str]: ...
