@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from regard.ops import _device, _paths
@@ -86,15 +87,13 @@ def _backward(*operands: Any) -> tuple[Tensor, ...]:
     """Gradients in the order of DIFFERENTIABLE; empty for a bias or sinks that want none."""
     *described, output, log_sum_exp, d_output, with_bias = operands
     problem = _read(described)
-    found = _paths.CHOSEN.backward(
-        problem, *map(_as_array, (output, log_sum_exp, d_output)), with_bias
+    output, log_sum_exp, d_output = map(_as_array, (output, log_sum_exp, d_output))
+    found = _paths.CHOSEN.backward(problem, output, log_sum_exp, d_output, with_bias)
+    gradients = (_as_tensor(each, problem.dtype) for each in (found.q, found.k, found.v))
+    others = (
+        np.empty(0, problem.real) if each is None else each for each in (found.bias, found.sinks)
     )
-    nothing = log_sum_exp.new_empty(0)
-    return (
-        *(_as_tensor(each, problem.dtype) for each in (found.q, found.k, found.v)),
-        nothing if found.bias is None else torch.from_numpy(found.bias),
-        nothing.clone() if found.sinks is None else torch.from_numpy(found.sinks),
-    )
+    return (*gradients, *map(torch.from_numpy, others))
 
 
 def _backward_shapes(*operands: Any) -> tuple[Tensor, ...]:
