@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AssignmentError,
         ExerciseError,
         FileError,
+        JobError,
         MissingExtraError,
         NoSuchExerciseError,
         NoSuchStepError,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
+        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
@@ -51,6 +52,7 @@ __all__ = [
     "FileError",
     "Inspect",
     "Inspection",
+    "JobError",
     "MissingExtraError",
     "NoSuchExerciseError",
     "NoSuchStepError",
