@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     )
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
-    from regard.ops import Inspect, Inspection, attention
+    from regard.ops import (
+        Inspect,
+        Inspection,
+        attention,
+        multi_head_attention,
+        self_attention,
+    )
     from regard.show.costs import count
     from regard.show.data import read_trace
     from regard.show.trace import Trace, work
@@ -38,7 +44,9 @@ _HOMES = {
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
     "regard.exercises": ("Solution", "library_names", "solve"),
-    "regard.ops": ("Inspect", "Inspection", "attention"),
+    "regard.ops": (
+        "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
+    ),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -67,8 +75,10 @@ __all__ = [
     "attention",
     "count",
     "library_names",
+    "multi_head_attention",
     "read_trace",
     "rewrites",
+    "self_attention",
     "solve",
     "work",
 ]
