@@ -88,7 +88,9 @@ def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
             module = import_module(home)
-            return module if name == home.rpartition(".")[2] else getattr(module, name)
+            found = module if name == home.rpartition(".")[2] else getattr(module, name)
+            globals()[name] = found  # so that only the first use asks
+            return found
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

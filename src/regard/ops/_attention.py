@@ -62,6 +62,13 @@ def attention(
     >>> attention(np.zeros((1, 2)), np.ones((4, 2)), np.array([[1.0], [2.0], [3.0], [6.0]]))
     array([[3.]])
     """
+    if (
+        mask is bias is window is prefix is segments is softcap is sinks is lengths is past
+        is inspect is None
+    ):  # fmt: skip
+        output = _paths.CHOSEN.plain(q, k, v, causal, scale, layout)
+        if output is not None:
+            return output
     posed = pose(
         q, k, v, mask=mask, bias=bias, causal=causal, window=window, prefix=prefix,
         segments=segments, scale=scale, softcap=softcap, sinks=sinks, lengths=lengths, past=past,

@@ -24,6 +24,8 @@ AVAILABLE = hasattr(native, "forward")
 class KernelPath:
     """Attention in C++: blocked, threaded, memory linear in the number of tokens."""
 
+    plain = staticmethod(getattr(native, "plain_attention", None))
+
     def forward(self, problem: Problem) -> tuple[Array, Array]:
         output = empty(problem.output_shape, problem.dtype)
         log_sum_exp = np.empty(problem.scores_shape[:3], problem.real)
