@@ -11,6 +11,7 @@ missing, are left out of it.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
@@ -18,12 +19,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+os.environ["OPENBLAS_THREAD_TIMEOUT"] = "20"  # NumPy's threads would wait for a second
+
 import _peers
 import numpy as np
 
 from regard.kernel import _native
 
-SECONDS_EACH = 2.0  # for all rounds of one case
+SECONDS_EACH = 4.0  # for all rounds of one case
+REST = 0.06  # seconds until the threads of a peer stop waiting for more work
 MOST_ROUNDS, FEWEST_ROUNDS = 31, 5
 OURS = "regard"
 
@@ -135,7 +139,7 @@ def interleaved(
     for name, call in contestants.items():
         took = timed(call, 1)
         repeats[name] = max(1, int(2e-3 / took))  # short calls in rows of two milliseconds
-        once += 2 * max(took, 5e-3)
+        once += REST + 2 * max(took, 2e-3)
     rounds = int(min(MOST_ROUNDS, max(FEWEST_ROUNDS, SECONDS_EACH / once)))
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     peaks, bandwidths = [], []
@@ -150,7 +154,7 @@ def interleaved(
 
 def timed(call: Callable[[], Any], repeats: int) -> float:
     """Seconds of one call, with caches warm, and after the threads of others have gone to sleep."""
-    time.sleep(0.01)
+    time.sleep(REST)
     call()
     start = time.perf_counter()
     for _ in range(repeats):

@@ -425,6 +425,7 @@ class Panel {
                 for (auto &one : sum) one = V::zero();
                 for (Index d = 0; d < problem.d_k; d += L) {
                     const auto coordinates = V::load(query + d);
+                    REGARD_UNROLL_ALL
                     for (int i = 0; i < L; ++i) sum[i] = V::fma(V::load(rows[i] + d), coordinates, sum[i]);
                 }
                 V::transpose(sum);
