@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard import explore
     from regard._errors import (
         AssignmentError,
         ExerciseError,
@@ -43,6 +44,7 @@ _HOMES = {
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
+    "regard.explore": ("explore",),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
@@ -74,6 +76,7 @@ __all__ = [
     "Trace",
     "attention",
     "count",
+    "explore",
     "library_names",
     "multi_head_attention",
     "read_trace",
