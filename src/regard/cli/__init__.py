@@ -18,6 +18,7 @@ from regard._errors import RegardError
 VERBS = {
     "solve": "solve an exercise or a pasted assignment, step by step",
     "count": "count the operations and the memory of a computation",
+    "explore": "run an experiment about attention, or sweep it over a grid",
     "info": "say what is installed and which parts can be used",
 }
 EPILOG = """examples:

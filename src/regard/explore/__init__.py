@@ -8,35 +8,40 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from regard.explore._experiments import EXPERIMENTS, named
+
 if TYPE_CHECKING:
     from regard.explore._average import average
     from regard.explore._copy import copy
     from regard.explore._noise import noise
+    from regard.explore._norm_noise import norm_noise
     from regard.explore._result import Result
+    from regard.explore._sweep import Sweep, sweep
     from regard.explore._table import Table
+    from regard.explore._two_heads import two_heads
 
-EXPERIMENTS = {
-    "copy": "when is the context nearly one value?",
-    "average": "how does one query average two values?",
-    "noise": "does that survive noisy keys?",
-}
-_OTHERS = {"Result": "_result", "Table": "_table"}
+_OTHERS = {"Result": "_result", "Sweep": "_sweep", "Table": "_table", "sweep": "_sweep"}
 
 __all__ = [
     "EXPERIMENTS",
     "Result",
+    "Sweep",
     "Table",
     "average",
     "copy",
     "noise",
+    "norm_noise",
+    "sweep",
+    "two_heads",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    word = name.replace("_", "-")
-    if name not in _OTHERS and word not in EXPERIMENTS:
-        raise AttributeError(f"module 'regard.explore' has no attribute {name!r}")
-    return getattr(import_module(f"regard.explore.{_OTHERS.get(name, '_' + name)}"), name)
+    if name in _OTHERS:
+        return getattr(import_module(f"regard.explore.{_OTHERS[name]}"), name)
+    if name in __all__:
+        return named(name)
+    raise AttributeError(f"module 'regard.explore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import ceil, lgamma, log, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Competing:
         self._top = max(group.mean + REACH * group.sd for group in groups)
 
     @cached_property
-    def _grid(self) -> Array:
+    def _grid(self) -> NDArray[Any]:
         start = -self._top - TAIL - log(sum(group.count for group in self._groups))
         end = max(-(group.mean - REACH * group.sd) for group in self._groups) + 5
         return start + STEP * np.arange(ceil((end - start) / STEP))

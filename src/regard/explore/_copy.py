@@ -125,8 +125,8 @@ def _plot(curves: Table, found: Table, counts: Sequence[int]) -> Plot:
     gap = "gap between the key products"
     caption = (
         "Points: attention that was run; lines: the prediction. The weight on key j turns from "
-        "even to 1 where the gap passes log(n − 1) (left); what it misses falls e-fold with each step "
-        "of the gap (right)."
+        "even to 1 where the gap passes log(n − 1) (left); what it misses falls e-fold with each "
+        "step of the gap (right)."
     )
     return Plot(
         (

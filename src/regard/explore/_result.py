@@ -21,6 +21,7 @@ from regard.show.shown import Shown
 from regard.show.trace import Trace
 
 P = ParamSpec("P")
+ERROR = "_se"
 SHOWN_ROWS = 24  # of a table; the file that it is saved as has them all
 
 
@@ -128,13 +129,20 @@ def _formula(text: str) -> Block:
 
 
 def table_blocks(table: Table) -> list[Block]:
+    """The first rows; a number and its standard error share a cell."""
+    names = [name for name in table.names if not name.endswith(ERROR)]
     rows = list(table)
-    header = tuple((name.replace("_", " "),) for name in table.names)
-    cells = tuple(tuple((written(row[name]),) for name in table.names) for row in rows[:SHOWN_ROWS])
+    cells = tuple(tuple((_cell(row, name),) for name in names) for row in rows[:SHOWN_ROWS])
+    header = tuple((name.replace("_", " "),) for name in names)
     blocks: list[Block] = [shown.Table(header, cells)]
     if len(rows) > SHOWN_ROWS:
         blocks.append(shown.Note((f"{len(rows) - SHOWN_ROWS} more rows are in the saved table.",)))
     return blocks
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    error = row.get(name + ERROR)
+    return written(row[name]) + (f" ± {error:.1g}" if error is not None else "")
 
 
 def written(value: Any) -> str:
@@ -143,4 +151,4 @@ def written(value: Any) -> str:
         return value
     if value is None or isinstance(value, bool):
         return {True: "yes", False: "no", None: "–"}[value]
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return str(value) if isinstance(value, int) else f"{value:.4g}"

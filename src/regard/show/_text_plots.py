@@ -95,7 +95,8 @@ def _draw(grid: list[list[str]], drawn: Series, horizontal: _Axis, vertical: _Ax
         _bars(grid, drawn, horizontal, vertical)
         return
     sign = _sign(drawn)
-    points = list(zip(drawn.x, drawn.y, strict=True))
+    xs = [(a + b) / 2 for a, b in pairwise(drawn.x)] if drawn.is_histogram else drawn.x
+    points = list(zip(xs, drawn.y, strict=True))
     if drawn.kind != "measured":
         points = _filled(points, horizontal, len(grid[0]))
     for x, y in points:

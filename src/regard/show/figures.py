@@ -87,6 +87,8 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
         axes.set_yscale("log")
     for drawn in chart.series:
         _draw_series(axes, drawn)
+    if not chart.log_x and all(x.is_integer() for drawn in chart.series for x in drawn.x):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     if chart.y_limits:
         axes.set_ylim(*chart.y_limits)
     if any(drawn.label for drawn in chart.series):
@@ -111,6 +113,10 @@ def _draw_series(axes: Any, drawn: Series) -> None:
             drawn.x, drawn.y, yerr=drawn.errors or None, fmt=mark, color=colour, label=label,
             markersize=5, markerfacecolor="white", elinewidth=1, capsize=2, zorder=2,
         )  # fmt: skip
+    elif drawn.kind == "predicted" and drawn.is_histogram:
+        axes.stairs(
+            drawn.y, drawn.x, linestyle=dashes, color=colour, label=label, linewidth=1.5, zorder=3
+        )
     elif drawn.kind == "predicted":
         axes.plot(
             drawn.x, drawn.y, linestyle=dashes, color=colour, label=label, linewidth=1.5, zorder=3
@@ -217,9 +223,12 @@ def save_figure(figure: Any, path: str) -> None:
 
 def _saved(figure: Any, ending: str) -> bytes:
     """The file; nothing in it tells when it was made, so that the same plot is the same file."""
+    import matplotlib
+
     buffer = io.BytesIO()
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=undated)
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(buffer, format=ending, dpi=150, metadata=undated)
     return buffer.getvalue()
 
 

@@ -14,7 +14,8 @@ class Series:
     """Points of a chart; those of one `group` look alike, measured and predicted.
 
     kind: "measured" are points (with their standard errors), "predicted" a line over them, "bound"
-        a thin dotted line, "bars" a histogram whose n bars stand between n + 1 edges in x.
+        a thin dotted line, "bars" a histogram whose n bars stand between n + 1 edges in x. A
+        "predicted" series with one more x than y is the outline of such a histogram.
     label: in the legend; without one it is not there.
     """
 
@@ -24,6 +25,10 @@ class Series:
     label: str = ""
     group: int = 0
     errors: Numbers = ()
+
+    @property
+    def is_histogram(self) -> bool:
+        return len(self.x) == len(self.y) + 1
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,9 @@ class Plot:
             if isinstance(panel, Chart)
             for drawn in panel.series
         }
-        both = {"measured", "predicted"} <= kinds
-        return "points: measured; lines: predicted" if both else ""
+        measured = {"measured": "points: measured", "bars": "bars: measured"}
+        words = [word for kind, word in measured.items() if kind in kinds]
+        return "; ".join([*words, "lines: predicted"]) if words and "predicted" in kinds else ""
 
 
 def series(kind: Kind, x: Any, y: Any, label: str = "", group: int = 0, errors: Any = ()) -> Series:
