@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard._errors import (
         AssignmentError,
+        CheckpointError,
         ExerciseError,
         FileError,
         JobError,
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
-        "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
-        "RewriteError", "ShapeError", "SizeLimitError",
+        "AssignmentError", "CheckpointError", "ExerciseError", "FileError", "JobError",
+        "MissingExtraError", "NoSuchExerciseError", "NoSuchStepError", "NumberError",
+        "OptionError", "RegardError", "RewriteError", "ShapeError", "SizeLimitError",
     ),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.ops": (
@@ -56,6 +57,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AssignmentError",
+    "CheckpointError",
     "ExerciseError",
     "FileError",
     "Inspect",
