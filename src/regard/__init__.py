@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ShapeError,
         SizeLimitError,
     )
+    from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.ops import Inspect, Inspection, attention
@@ -36,6 +37,7 @@ _HOMES = {
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
+    "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.ops": ("Inspect", "Inspection", "attention"),
     "regard.show.costs": ("count",),
@@ -57,12 +59,14 @@ __all__ = [
     "NumberError",
     "OptionError",
     "RegardError",
+    "Report",
     "RewriteError",
     "ShapeError",
     "SizeLimitError",
     "Solution",
     "Trace",
     "attention",
+    "check",
     "count",
     "library_names",
     "read_trace",

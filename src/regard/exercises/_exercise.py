@@ -122,13 +122,17 @@ class AskedMask:
 
 @dataclass(frozen=True)
 class AskedDesign:
-    """Inputs to design, such that the property comes within a distance of the target."""
+    """Inputs to design, such that the property comes within a distance of the target.
+
+    Those that are to be `apart` must not be the same.
+    """
 
     word: ClassVar[str] = "design"
     design: tuple[str, ...]
     property: str
     target: str
     within: float
+    apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ Place = tuple[str | int, ...]  # of a word, as `Source.line_of` takes it
 
 TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a text", lambda value: isinstance(value, str)),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
     "int": ("a whole number", lambda value: type(value) is int),
     "int | None": ("a whole number", lambda value: type(value) is int),
     "float": ("a number", lambda value: type(value) in (int, float)),
