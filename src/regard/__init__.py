@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         OptionError,
         RegardError,
         RewriteError,
+        SandboxError,
         ShapeError,
         SizeLimitError,
     )
@@ -34,7 +35,7 @@ _HOMES = {
     "regard._errors": (
         "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
-        "RewriteError", "ShapeError", "SizeLimitError",
+        "RewriteError", "SandboxError", "ShapeError", "SizeLimitError",
     ),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.ops": ("Inspect", "Inspection", "attention"),
@@ -58,6 +59,7 @@ __all__ = [
     "OptionError",
     "RegardError",
     "RewriteError",
+    "SandboxError",
     "ShapeError",
     "SizeLimitError",
     "Solution",
