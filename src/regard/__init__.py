@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Inspect,
         Inspection,
         attention,
+        conventions,
         multi_head_attention,
         self_attention,
     )
@@ -46,6 +47,7 @@ _HOMES = {
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
+    "regard.ops.conventions": ("conventions",),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -71,6 +73,7 @@ __all__ = [
     "Solution",
     "Trace",
     "attention",
+    "conventions",
     "count",
     "library_names",
     "multi_head_attention",
