@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AssignmentError,
         ExerciseError,
         FileError,
+        JobError,
         MissingExtraError,
         NoSuchExerciseError,
         NoSuchStepError,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
+        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
@@ -61,6 +62,7 @@ __all__ = [
     "FileError",
     "Inspect",
     "Inspection",
+    "JobError",
     "MissingExtraError",
     "NoSuchExerciseError",
     "NoSuchStepError",
