@@ -42,8 +42,7 @@ def attend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
 
 def filled_with_rubbish(shape: Any, dtype: Any = float) -> Any:
     """Memory as it may be: what a kernel forgets to write is seen."""
-    rubbish = np.full(shape, 77, np.uint8 if dtype == bool else dtype)
-    return rubbish.astype(dtype, copy=False)
+    return np.full(shape, 77, dtype)
 
 
 def through_torch(monkeypatch: pytest.MonkeyPatch, on_device: bool) -> Attend:
