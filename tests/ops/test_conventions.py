@@ -6,6 +6,7 @@ flash-attn, which runs on GPUs alone, is from its documentation.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ def test_flash_attn_packed_sequences() -> None:
     q, k, v = (RNG.normal(size=(9, HEADS, DIM)) for _ in range(3))
     options = conventions.flash_attn(causal=True, cu_seqlens_q=ends, cu_seqlens_k=ends)
     have = regard.attention(q, k, v, **options)
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in itertools.pairwise(ends):
         part = slice(start, end)
         alone = regard.attention(q[part], k[part], v[part], causal=True, layout="token-head")
         close(have[part], alone)
