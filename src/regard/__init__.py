@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AssignmentError,
         ExerciseError,
         FileError,
+        JobError,
         MissingExtraError,
         NoSuchExerciseError,
         NoSuchStepError,
@@ -26,19 +27,29 @@ if TYPE_CHECKING:
     )
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
-    from regard.ops import Inspect, Inspection, attention
+    from regard.ops import (
+        Inspect,
+        Inspection,
+        attention,
+        conventions,
+        multi_head_attention,
+        self_attention,
+    )
     from regard.show.costs import count
     from regard.show.data import read_trace
     from regard.show.trace import Trace, work
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
+        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
         "RewriteError", "SandboxError", "ShapeError", "SizeLimitError",
     ),
     "regard.exercises": ("Solution", "library_names", "solve"),
-    "regard.ops": ("Inspect", "Inspection", "attention"),
+    "regard.ops": (
+        "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
+    ),
+    "regard.ops.conventions": ("conventions",),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -52,6 +63,7 @@ __all__ = [
     "FileError",
     "Inspect",
     "Inspection",
+    "JobError",
     "MissingExtraError",
     "NoSuchExerciseError",
     "NoSuchStepError",
@@ -65,10 +77,13 @@ __all__ = [
     "Solution",
     "Trace",
     "attention",
+    "conventions",
     "count",
     "library_names",
+    "multi_head_attention",
     "read_trace",
     "rewrites",
+    "self_attention",
     "solve",
     "work",
 ]
