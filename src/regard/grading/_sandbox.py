@@ -32,6 +32,7 @@ from regard.graph.operation import Array
 MEGABYTE = 2**20
 STARTING = 60  # seconds for Python and its libraries to start, before the submission's own begin
 LOOK = 0.05  # seconds between two looks at what runs in the sandbox
+STANDSTILL = 1.0  # seconds without a look: the machine stood still, and that does not count
 PYTHON = sys.executable
 RUNNER = Path(__file__).with_name("_runner.py")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives")
@@ -311,7 +312,8 @@ class _Watch:
         self.selector = selectors.DefaultSelector()
         self.selector.register(process.stdout, selectors.EVENT_READ, self.results)
         self.selector.register(process.stderr, selectors.EVENT_READ, self.printed)
-        self.deadline = time.monotonic() + STARTING
+        self.looked = time.monotonic()
+        self.deadline = self.looked + STARTING
         self.is_ready = False
 
     def until_the_end(self) -> str:
@@ -325,13 +327,18 @@ class _Watch:
                 while self._read(0):  # what it said before it ended
                     pass
                 return self._trouble()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(max(0.1, self.deadline - time.monotonic()))
-            return ""
-        return self._too_long()
+        while self.process.poll() is None:  # it closed what it could say something by
+            time.sleep(LOOK)
+            if trouble := self._trouble():
+                return trouble
+        return ""
 
     def _read(self, patience: float) -> bool:
         ready = self.selector.select(patience)
+        now = time.monotonic()
+        if now - self.looked > STANDSTILL:
+            self.deadline += now - self.looked
+        self.looked = now
         for key, _ in ready:
             chunk = os.read(key.fd, 65536)
             if not chunk:
