@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AssignmentError,
         ExerciseError,
         FileError,
+        JobError,
         MissingExtraError,
         NoSuchExerciseError,
         NoSuchStepError,
@@ -20,26 +21,37 @@ if TYPE_CHECKING:
         OptionError,
         RegardError,
         RewriteError,
+        SandboxError,
         ShapeError,
         SizeLimitError,
     )
     from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
-    from regard.ops import Inspect, Inspection, attention
+    from regard.ops import (
+        Inspect,
+        Inspection,
+        attention,
+        conventions,
+        multi_head_attention,
+        self_attention,
+    )
     from regard.show.costs import count
     from regard.show.data import read_trace
     from regard.show.trace import Trace, work
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
+        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
-        "RewriteError", "ShapeError", "SizeLimitError",
+        "RewriteError", "SandboxError", "ShapeError", "SizeLimitError",
     ),
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
-    "regard.ops": ("Inspect", "Inspection", "attention"),
+    "regard.ops": (
+        "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
+    ),
+    "regard.ops.conventions": ("conventions",),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -53,6 +65,7 @@ __all__ = [
     "FileError",
     "Inspect",
     "Inspection",
+    "JobError",
     "MissingExtraError",
     "NoSuchExerciseError",
     "NoSuchStepError",
@@ -61,16 +74,20 @@ __all__ = [
     "RegardError",
     "Report",
     "RewriteError",
+    "SandboxError",
     "ShapeError",
     "SizeLimitError",
     "Solution",
     "Trace",
     "attention",
     "check",
+    "conventions",
     "count",
     "library_names",
+    "multi_head_attention",
     "read_trace",
     "rewrites",
+    "self_attention",
     "solve",
     "work",
 ]

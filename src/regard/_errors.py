@@ -11,6 +11,8 @@ RegardError
 │   ├── NoSuchExerciseError            neither a file nor an exercise of the library
 │   ├── ExerciseError                  an exercise file that breaks the format
 │   └── AssignmentError                a pasted assignment that cannot be understood
+├── JobError            (RuntimeError) a piece of work that failed, or a cluster that is not there
+├── SandboxError        (RuntimeError) nothing here shuts strangers' programs in
 └── MissingExtraError   (ImportError)  an optional part that is not installed
 """
 
@@ -67,6 +69,14 @@ class ExerciseError(FileError):
 
 class AssignmentError(FileError):
     """A pasted assignment that cannot be understood."""
+
+
+class JobError(RegardError, RuntimeError):
+    """A piece of work that failed, or a cluster that is not there."""
+
+
+class SandboxError(RegardError, RuntimeError):
+    """Nothing here shuts strangers' programs in."""
 
 
 class MissingExtraError(RegardError, ImportError):
