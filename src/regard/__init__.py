@@ -22,15 +22,18 @@ if TYPE_CHECKING:
         OptionError,
         RegardError,
         RewriteError,
+        SandboxError,
         ShapeError,
         SizeLimitError,
     )
+    from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.ops import (
         Inspect,
         Inspection,
         attention,
+        conventions,
         multi_head_attention,
         self_attention,
     )
@@ -42,12 +45,15 @@ _HOMES = {
     "regard._errors": (
         "AssignmentError", "CheckpointError", "ExerciseError", "FileError", "JobError",
         "MissingExtraError", "NoSuchExerciseError", "NoSuchStepError", "NumberError",
-        "OptionError", "RegardError", "RewriteError", "ShapeError", "SizeLimitError",
+        "OptionError", "RegardError", "RewriteError", "SandboxError", "ShapeError",
+        "SizeLimitError",
     ),
+    "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
+    "regard.ops.conventions": ("conventions",),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -69,12 +75,16 @@ __all__ = [
     "NumberError",
     "OptionError",
     "RegardError",
+    "Report",
     "RewriteError",
+    "SandboxError",
     "ShapeError",
     "SizeLimitError",
     "Solution",
     "Trace",
     "attention",
+    "check",
+    "conventions",
     "count",
     "library_names",
     "multi_head_attention",

@@ -13,6 +13,7 @@ RegardError
 │   ├── AssignmentError                a pasted assignment that cannot be understood
 │   └── CheckpointError                a model's folder that is damaged or of another kind
 ├── JobError            (RuntimeError) a piece of work that failed, or a cluster that is not there
+├── SandboxError        (RuntimeError) nothing here shuts strangers' programs in
 └── MissingExtraError   (ImportError)  an optional part that is not installed
 """
 
@@ -77,6 +78,10 @@ class JobError(RegardError, RuntimeError):
 
 class CheckpointError(FileError):
     """A model's folder that is damaged or of another kind."""
+
+
+class SandboxError(RegardError, RuntimeError):
+    """Nothing here shuts strangers' programs in."""
 
 
 class MissingExtraError(RegardError, ImportError):
