@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
+    from regard.kernel import set_threads
     from regard.ops import (
         Inspect,
         Inspection,
@@ -52,6 +53,7 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
+    "regard.kernel": ("set_threads",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -94,6 +96,7 @@ __all__ = [
     "read_trace",
     "rewrites",
     "self_attention",
+    "set_threads",
     "solve",
     "work",
 ]

@@ -24,7 +24,7 @@ AVAILABLE = hasattr(native, "forward")
 class KernelPath:
     """Attention in C++: blocked, threaded, memory linear in the number of tokens."""
 
-    plain = staticmethod(getattr(native, "plain_attention", None))
+    plain: Any = staticmethod(native.plain_attention) if AVAILABLE else None
 
     def forward(self, problem: Problem) -> tuple[Array, Array]:
         output = empty(problem.output_shape, problem.dtype)
