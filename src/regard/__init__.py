@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard._errors import (
         AssignmentError,
+        CheckpointError,
         ExerciseError,
         FileError,
         JobError,
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
         OptionError,
         RegardError,
         RewriteError,
+        SandboxError,
         ShapeError,
         SizeLimitError,
     )
+    from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.ops import (
@@ -40,10 +43,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
-        "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
-        "RewriteError", "ShapeError", "SizeLimitError",
+        "AssignmentError", "CheckpointError", "ExerciseError", "FileError", "JobError",
+        "MissingExtraError", "NoSuchExerciseError", "NoSuchStepError", "NumberError",
+        "OptionError", "RegardError", "RewriteError", "SandboxError", "ShapeError",
+        "SizeLimitError",
     ),
+    "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
@@ -58,6 +63,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AssignmentError",
+    "CheckpointError",
     "ExerciseError",
     "FileError",
     "Inspect",
@@ -69,12 +75,15 @@ __all__ = [
     "NumberError",
     "OptionError",
     "RegardError",
+    "Report",
     "RewriteError",
+    "SandboxError",
     "ShapeError",
     "SizeLimitError",
     "Solution",
     "Trace",
     "attention",
+    "check",
     "conventions",
     "count",
     "library_names",
