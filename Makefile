@@ -52,7 +52,7 @@ docs: $(VENV)/with-test $(VENV)/with-docs
 	$(BIN)/python -m pytest tests/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/installed
+bench: $(VENV)/with-bench
 	@for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
@@ -78,7 +78,8 @@ $(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt $(COMPILED)
 $(VENV)/with-test: EXTRAS := test exact figures torch dask parquet translate hf
 $(VENV)/with-check: EXTRAS := check
 $(VENV)/with-docs: EXTRAS := docs
-$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs: $(VENV)/installed scripts/requirements.py
+$(VENV)/with-bench: EXTRAS := bench exact figures hf torch translate
+$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs $(VENV)/with-bench: $(VENV)/installed scripts/requirements.py
 	@echo 'Installing the extras: $(EXTRAS) …'
 	@$(REQUIREMENTS) extras $(EXTRAS) > $@.txt
 	@$(INSTALL) --requirement $@.txt
