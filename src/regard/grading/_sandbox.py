@@ -213,7 +213,7 @@ def _new_user() -> int:
 @cache
 def _python_folders() -> tuple[str, ...]:
     """Python and its packages, as far as the system's own folders do not hold them."""
-    places = [Path(sys.prefix), Path(sys.base_prefix), *_packages()]
+    places = [Path(sys.prefix), Path(sys.base_prefix), Path(PYTHON).parent, *_packages()]
     system = [Path(place) for place in SYSTEM]
     kept: list[Path] = []
     for place in places:
