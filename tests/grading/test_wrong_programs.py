@@ -100,7 +100,8 @@ WRONG = [
      "wrong order"),
     (MASKED, "    scores = np.where(hidden, -np.inf, scores)\n", "", "The mask is not applied"),
     (MASKED, "hidden, -np.inf, scores", "~hidden, -np.inf, scores", "The mask is inverted"),
-    (MASKED, "np.triu(", "np.tril(", "hides what should be seen|transposed|inverted"),
+    (MASKED, "np.triu(np.ones(scores.shape, dtype=bool), 1)",
+     "np.tril(np.ones(scores.shape, dtype=bool), -1)", "The mask is transposed"),
     (MASKED, "dtype=bool), 1)", "dtype=bool), 2)", "see the next one"),
     (MASKED, "np.exp(scores)\n", "np.exp(scores) + 0 * 1\n", None),
 ]  # fmt: skip

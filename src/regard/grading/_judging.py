@@ -9,14 +9,16 @@ import numpy as np
 
 from regard._axes import written
 from regard._errors import RegardError
-from regard.checking import Judgement, Key, read_answer
+from regard.checking import Judgement, Key, Verdict, read_answer
 from regard.grading._grade import FAILED, GRADED, NOT_GRADABLE, Finding, Item
 from regard.grading._program import Answered, Tried
 from regard.grading._sandbox import Outcome
 from regard.grading._trials import WORDS
-from regard.mistakes import Cause
+from regard.graph.operation import Array
+from regard.mistakes import Cause, Committed
 from regard.show.trace import Trace
 
+NEAR_NAN = 1e-5  # relative, beside results that are no numbers
 MOST_CODE = 160  # characters of two lines of code that are told
 
 
@@ -76,12 +78,26 @@ def _wrong(item: Item, tried: Tried, step: str, judgement: Judgement | None) -> 
 def _diagnosed(tried: Tried, key: Key) -> Mapping[str, Judgement]:
     """What is known of the steps on fresh numbers, which tell the mistakes apart."""
     answered = next(a for a in tried.of_kind("fresh") if a.trial.trace.run is key.run)
-    # A row with nothing to attend to is 0 here, and 0/0 in most programs.
-    filled = {
-        name: np.where(np.isnan(value), 0.0, value) for name, value in answered.values.items()
-    }
-    values = {name: value for name, value in filled.items() if np.isfinite(value).all()}
-    return key.judge({name: read_answer(name, value) for name, value in values.items()})
+    judgements = key.judge(
+        {name: read_answer(name, value) for name, value in answered.values.items()}
+    )
+    if any(np.isnan(value).any() for value in answered.values.values()):
+        causes = tuple(one.causes for _, one in key.singles if _is_finitely(one, answered.values))
+        found = Judgement(Verdict.MISTAKE, causes=causes)
+        return dict.fromkeys(judgements, found)
+    return judgements
+
+
+def _is_finitely(one: Committed, values: Mapping[str, Array]) -> bool:
+    """Whether a mistake makes these results where they are numbers: a row of 0/0 says nothing."""
+    for name, value in values.items():
+        made = one.values.get(name)
+        known = np.isfinite(value)
+        if made is None or made.shape != value.shape or 2 * known.sum() < value.size:
+            return False
+        if not np.allclose(made[known], value[known], rtol=NEAR_NAN, atol=NEAR_NAN):
+            return False
+    return True
 
 
 def _follows(answered: Answered, step: str) -> bool:
