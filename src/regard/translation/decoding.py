@@ -107,7 +107,7 @@ class _Beams:
         self.limits = torch.minimum(room, torch.as_tensor(asked, device=self.device))
         steps = int(self.limits.max())
         capacity = width + how.beam * (steps - 1)
-        self.cache = Cache(config, batch, capacity, weight.dtype, self.device)
+        self.cache = Cache(config, batch, capacity, _at_least_float32(weight.dtype), self.device)
         shape = (batch, how.beam, capacity)
         self.seen = torch.zeros(shape, dtype=torch.bool, device=self.device)
         at = torch.arange(width, device=self.device)
@@ -238,6 +238,11 @@ class _Beams:
             places=(self.lengths + step)[:, None].expand(-1, beam),
             cache=self.cache,
         )
+
+
+def _at_least_float32(dtype: Any) -> Any:
+    """Keys and values in half precision would save memory, and take longer to attend to."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def _padded(sources: Sequence[Sequence[int]], config: Config, device: Any) -> tuple[Tensor, Tensor]:
