@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard import explore
     from regard._errors import (
         AssignmentError,
         CheckpointError,
@@ -50,6 +51,7 @@ _HOMES = {
     ),
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
+    "regard.explore": ("explore",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -86,6 +88,7 @@ __all__ = [
     "check",
     "conventions",
     "count",
+    "explore",
     "library_names",
     "multi_head_attention",
     "read_trace",
