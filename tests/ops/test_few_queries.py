@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ def operands(queries: int = 3, keys: int = 11, dtype: Any = torch.float64) -> An
 
 
 @pytest.fixture(autouse=True)
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the products' answer was taken, for each call."""
     told: list[bool] = []
     solve = _few.solve
@@ -35,7 +34,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         return output
 
     monkeypatch.setattr(_few, "solve", watched)
-    yield told
+    return told
 
 
 def by_kernel(*given: Any, **options: Any) -> Any:
