@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from typing import Any
 
@@ -87,7 +88,9 @@ def tried(
 ) -> tuple[Outcome, list[Tried]]:
     """Everything that a program is tried on, in one process."""
     rules = rules_of(exercise)
-    imports = ("numpy", "torch") if rules.library == "torch" else ("numpy",)
+    imports = ["numpy", *(["torch"] if rules.library == "torch" else [])]
+    if "matplotlib" in program and find_spec("matplotlib"):
+        imports.append("matplotlib.pyplot")  # which takes seconds that are not the program's
     calls = [trial.call for those in trials for trial in those]
     outcome = run(program, calls, shut_in, limits, imports)
     if not outcome.first("ready") and "No module named 'torch'" in outcome.printed:
