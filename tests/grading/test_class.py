@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import subprocess
 import sys
@@ -280,13 +279,11 @@ def test_a_program_for_an_exercise_of_numbers_is_refused(
     assert "does not say what to call in a program" in capsys.readouterr().err
 
 
-@pytest.mark.long
 def test_a_class_on_a_dask_cluster(submissions: Path) -> None:
     distributed = pytest.importorskip("distributed")
     exercise = load_exercise("unscaled-self-attention")
     found = found_submissions([submissions])
     here = grade_class(exercise, found)
-    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__DAEMON", "False")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, processes=False
     ) as cluster:
