@@ -157,16 +157,17 @@ def _map(drawn: HeatMap, scale: tuple[float, float]) -> list[str]:
     lines = [f"{drawn.title} ({drawn.y} ↓, {drawn.x} →)", header]
     for row, (name, values) in enumerate(zip(drawn.rows, drawn.values, strict=True)):
         cells = [
-            HIDDEN * (cell - 1) if drawn.is_hidden(row, place) else _cell(value, scale, cell, shown)
+            HIDDEN * (cell - 1)
+            if drawn.is_hidden(row, place)
+            else _cell(value, drawn.text(row, place) if shown else "", scale, cell)
             for place, value in enumerate(values)
         ]
         lines.append(f"{name:>{gutter}} " + "".join(f" {each}" for each in cells))
     return lines
 
 
-def _cell(value: float, scale: tuple[float, float], width: int, shown: bool) -> str:
+def _cell(value: float, number: str, scale: tuple[float, float], width: int) -> str:
     low, high = scale
     share = (value - low) / (high - low) if high > low else 0.0
     shade = SHADES[min(max(int(share * len(SHADES)), 0), len(SHADES) - 1)]
-    number = f"{value:.2f}" if shown else ""
     return shade * (width - 1 - len(number)) + number

@@ -130,7 +130,9 @@ def _draw_series(axes: Any, drawn: Series) -> None:
 def _draw_map(axes: Any, drawn: HeatMap, scale: tuple[float, float] | None) -> Any:
     """Dark is much; hidden cells are hatched; the numbers are printed while they fit."""
     low, high = scale or (0.0, 1.0)
-    image = axes.imshow(drawn.values, cmap=MAPS, vmin=low, vmax=high, aspect="equal")
+    image = axes.imshow(
+        drawn.values, cmap=MAPS, vmin=low, vmax=high, aspect="auto" if drawn.texts else "equal"
+    )
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.set(xlabel=drawn.x, ylabel=drawn.y)
@@ -146,7 +148,7 @@ def _draw_map(axes: Any, drawn: HeatMap, scale: tuple[float, float] | None) -> A
             elif printed:
                 dark = (value - low) > 0.55 * (high - low)
                 axes.text(
-                    column, row, _short(value), ha="center", va="center", fontsize=7,
+                    column, row, _without_zero(drawn.text(row, column)), ha="center", va="center", fontsize=7,
                     color="white" if dark else "black",
                 )  # fmt: skip
     return image
@@ -163,15 +165,15 @@ def _hatch(axes: Any, row: int, column: int) -> None:
     )  # fmt: skip
 
 
-def _short(value: float) -> str:
-    """Two decimals, without the 0 that all weights begin with."""
-    return f"{value:.2f}".removeprefix("0") if abs(value) < 1 else f"{value:.3g}"
+def _without_zero(text: str) -> str:
+    """0.25 as .25: the 0 is what all weights begin with."""
+    return text[1:] if text.startswith("0.") else text
 
 
 def _draw_bar_of_shades(figure: Any, maps: Sequence[tuple[Any, Any]], plot: Plot) -> None:
-    if not maps:
+    panel = next((panel for panel in plot.panels if isinstance(panel, HeatMap)), None)
+    if panel is None or not panel.measure:
         return
-    panel = next(panel for panel in plot.panels if isinstance(panel, HeatMap))
     bar = figure.colorbar(maps[0][1], ax=[axes for axes, _ in maps], shrink=0.75, aspect=30)
     bar.set_label(panel.measure)
     bar.outline.set_visible(False)
