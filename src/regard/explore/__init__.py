@@ -13,6 +13,7 @@ from regard.explore._experiments import EXPERIMENTS, named
 if TYPE_CHECKING:
     from regard.explore._average import average
     from regard.explore._copy import copy
+    from regard.explore._cost import cost
     from regard.explore._heads import heads
     from regard.explore._mask import mask
     from regard.explore._noise import noise
@@ -35,6 +36,7 @@ __all__ = [
     "Table",
     "average",
     "copy",
+    "cost",
     "heads",
     "mask",
     "noise",

@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "permutation": "what if the tokens change places?",
     "scale": "why are scores divided by √d?",
     "mask": "what do masks remove, and does anything leak?",
+    "cost": "how do time and memory grow on this machine?",
     "temperature": "how does the temperature set the entropy of the weights?",
     "softmax-bottleneck": "how sharp can weights be, and why do long contexts dilute?",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from math import log
 from typing import Any
 
@@ -44,7 +45,7 @@ def heads(
     seed: of the tokens and the weights, when none are given.
     """
     number = _checks.whole("heads", heads, at_least=2)
-    given = _given(n, d, seed, {"X": X, "WQ": WQ, "WK": WK, "WV": WV})
+    given: dict[str, Any] = _given(n, d, seed, {"X": X, "WQ": WQ, "WK": WK, "WV": WV})
     names = _names(tokens, len(given["X"]))
     one, many = (work("multi-head", **given, heads=count) for count in (1, number))
     table = Table([*_rows(one, one), *_rows(many, one)])
@@ -123,9 +124,7 @@ def _facts(given: dict[str, Array], one: Trace, many: Trace) -> dict[str, float]
     # The same map in every head, by the same splitting and merging: exactly the one head.
     shared = many.replace(weights=np.repeat(_maps(one), number, axis=0))
     best = output @ np.linalg.pinv(values)  # of all n × n matrices, not only of weights
-    moved = [
-        abs(a - b).sum(axis=1).mean() / 2 for place, a in enumerate(maps) for b in maps[:place]
-    ]
+    moved = [abs(a - b).sum(axis=1).mean() / 2 for a, b in combinations(maps, 2)]
     counts = [each.cost() for each in (one, many)]
     products, exponentials = (
         [cost.number(getattr(cost.total, name)) for cost in counts]
@@ -150,14 +149,11 @@ def _facts(given: dict[str, Array], one: Trace, many: Trace) -> dict[str, float]
 
 
 def _finding(number: int, facts: dict[str, float]) -> str:
-    same = (
-        "the same" if facts["multiplications_one"] == facts["multiplications_many"] else "not the"
-    )
     return (
-        f"One head and {number} heads have the same {facts['parameters']} parameters and {same} "
-        f"number of multiplications ({facts['multiplications_one']} and "
-        f"{facts['multiplications_many']}; but {facts['exponentials_one']} and "
-        f"{facts['exponentials_many']} exponentials, because each head has a softmax of its own), "
+        f"One head and {number} heads have the same {facts['parameters']} parameters and make "
+        f"{facts['multiplications_one']} and {facts['multiplications_many']} multiplications (but "
+        f"{facts['exponentials_one']} and {facts['exponentials_many']} exponentials, because each "
+        "head has a softmax of its own), "
         f"and yet their outputs differ by up to {facts['difference']:.3g}. The maps are n × n "
         "however few columns a head has: they are not sliced with Q, K and V, there are more of "
         f"them, and each routes its own columns of V. With one map in all heads the difference is "

@@ -159,8 +159,8 @@ def _setting(n: Any, d: Any, seed: Any, given: dict[str, Any]) -> Setting:
     seed = _checks.whole("seed", seed, at_least=0)
     if d % 4:
         raise OptionError(
-            f"`d` must be a multiple of 4, so that two heads can have rotary positions, but {d} was "
-            "passed"
+            "`d` must be a multiple of 4, so that two heads can have rotary positions, "
+            f"but {d} was passed"
         )
     givens = _given(n, d, seed, given)
     rng = generator(seed, 1)
