@@ -88,11 +88,8 @@ def test_levels_show_less_and_more(result: explore.Result) -> None:
 
 
 def test_a_figure_has_its_titles_and_the_captions_words(result: explore.Result) -> None:
-    figure = result.figure()
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert all(
-        panel.title == "" or title for panel, title in zip(result.plot.panels, titles, strict=False)
-    )
+    titles = {axes.get_title(loc="left") for axes in result.figure().axes}
+    assert {panel.title for panel in result.plot.panels if "^" not in panel.title} <= titles
     assert len(result.plot.caption) > 50
 
 
