@@ -27,6 +27,7 @@ import numpy as np
 from regard.kernel import _native
 
 SECONDS_EACH = 4.0  # for all rounds of one case
+ROW = 0.005  # seconds; short calls are timed so many in a row
 REST = 0.06  # seconds until the threads of a peer stop waiting for more work
 MOST_ROUNDS, FEWEST_ROUNDS = 31, 5
 OURS = "regard"
@@ -138,8 +139,8 @@ def interleaved(
     repeats, once = {}, 0.0
     for name, call in contestants.items():
         took = timed(call, 1)
-        repeats[name] = max(1, int(2e-3 / took))  # short calls in rows of two milliseconds
-        once += REST + 2 * max(took, 2e-3)
+        repeats[name] = max(1, int(ROW / took))
+        once += REST + 2 * max(took, ROW)
     rounds = int(min(MOST_ROUNDS, max(FEWEST_ROUNDS, SECONDS_EACH / once)))
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     peaks, bandwidths = [], []
@@ -155,10 +156,10 @@ def interleaved(
 def timed(call: Callable[[], Any], repeats: int) -> float:
     """Seconds of one call, with caches warm, and after the threads of others have gone to sleep."""
     time.sleep(REST)
-    call()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
+    for _ in ("warm", "timed"):
+        start = time.perf_counter()
+        for _ in range(repeats):
+            call()
     return (time.perf_counter() - start) / repeats
 
 

@@ -66,18 +66,9 @@ inline void transpose_bits(Bits word[64]) {
 
 // Bit j is set where byte j is not 0, for n ≤ 64 bytes.
 inline Bits bits_of_bytes(const char *bytes, Index stride, Index n) {
+    if (stride == 1 && n == 64) return bits_of_64_bytes(bytes);
     Bits bits = 0;
-    Index j = 0;
-    if (stride == 1) {
-        for (; j + 8 <= n; j += 8) {
-            constexpr Bits low = 0x7f7f7f7f7f7f7f7fu;
-            Bits word;
-            std::memcpy(&word, bytes + j, sizeof word);
-            const Bits set = ((((word & low) + low) | word) & ~low) >> 7;  // 1 in each such byte
-            bits |= (set * 0x0102040810204080u >> 56) << j;
-        }
-    }
-    for (; j < n; ++j) bits |= static_cast<Bits>(bytes[j * stride] != 0) << j;
+    for (Index j = 0; j < n; ++j) bits |= static_cast<Bits>(bytes[j * stride] != 0) << j;
     return bits;
 }
 

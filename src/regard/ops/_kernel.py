@@ -76,7 +76,7 @@ def arguments(problem: Problem) -> tuple[Any, ...]:
 
 def bits(array: Array) -> Array:
     """An array of a type that the kernel knows: half precision and booleans pass as bits."""
-    as_bits = {"float16": np.uint16, "bool": np.uint8}.get(array.dtype.name)
+    as_bits = {"e": np.uint16, "?": np.uint8}.get(array.dtype.char)
     return array if as_bits is None else array.view(as_bits)
 
 
