@@ -75,7 +75,7 @@ $(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt $(COMPILED)
 	@$(BIN)/python -c 'from regard import kernel; print(kernel.report().reason)'
 	@touch $@
 
-$(VENV)/with-test: EXTRAS := test exact figures torch
+$(VENV)/with-test: EXTRAS := test exact figures torch dask parquet translate hf
 $(VENV)/with-check: EXTRAS := check
 $(VENV)/with-docs: EXTRAS := docs
 $(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs: $(VENV)/installed scripts/requirements.py

@@ -6,7 +6,15 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("module", ["regard.show.costs", "regard.show.trace"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "regard.ops._attention",
+        "regard.ops._projections",
+        "regard.show.costs",
+        "regard.show.trace",
+    ],
+)
 def test_examples(module: str) -> None:
     failed, tried = doctest.testmod(import_module(module))
     assert tried > 0

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-EXTRAS = ("torch", "matplotlib", "sympy", "flint")
+EXTRAS = ("torch", "matplotlib", "sympy", "flint", "distributed", "pyarrow")
 HEAVY = (*EXTRAS, "numpy", "rich")
 
 REFUSE_EXTRAS = f"""

@@ -64,7 +64,7 @@ def test_extras_lists_what_an_extra_asks_for() -> None:
 def test_an_unknown_extra_is_named() -> None:
     finished = run_script("extras", "figure")
     assert finished.returncode == 1
-    assert "no extra is named 'figure'; there are exact, figures" in finished.stderr
+    assert "no extra is named 'figure'; there are dask, exact, figures" in finished.stderr
 
 
 def test_lowest_replaces_pins_by_lower_bounds() -> None:

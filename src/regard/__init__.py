@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AssignmentError,
         ExerciseError,
         FileError,
+        JobError,
         MissingExtraError,
         NoSuchExerciseError,
         NoSuchStepError,
@@ -25,19 +26,27 @@ if TYPE_CHECKING:
     )
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
-    from regard.ops import Inspect, Inspection, attention
+    from regard.ops import (
+        Inspect,
+        Inspection,
+        attention,
+        multi_head_attention,
+        self_attention,
+    )
     from regard.show.costs import count
     from regard.show.data import read_trace
     from regard.show.trace import Trace, work
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "MissingExtraError",
+        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
         "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
         "RewriteError", "ShapeError", "SizeLimitError",
     ),
     "regard.exercises": ("Solution", "library_names", "solve"),
-    "regard.ops": ("Inspect", "Inspection", "attention"),
+    "regard.ops": (
+        "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
+    ),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -51,6 +60,7 @@ __all__ = [
     "FileError",
     "Inspect",
     "Inspection",
+    "JobError",
     "MissingExtraError",
     "NoSuchExerciseError",
     "NoSuchStepError",
@@ -65,8 +75,10 @@ __all__ = [
     "attention",
     "count",
     "library_names",
+    "multi_head_attention",
     "read_trace",
     "rewrites",
+    "self_attention",
     "solve",
     "work",
 ]

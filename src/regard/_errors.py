@@ -11,6 +11,7 @@ RegardError
 │   ├── NoSuchExerciseError            neither a file nor an exercise of the library
 │   ├── ExerciseError                  an exercise file that breaks the format
 │   └── AssignmentError                a pasted assignment that cannot be understood
+├── JobError            (RuntimeError) a piece of work that failed, or a cluster that is not there
 └── MissingExtraError   (ImportError)  an optional part that is not installed
 """
 
@@ -67,6 +68,10 @@ class ExerciseError(FileError):
 
 class AssignmentError(FileError):
     """A pasted assignment that cannot be understood."""
+
+
+class JobError(RegardError, RuntimeError):
+    """A piece of work that failed, or a cluster that is not there."""
 
 
 class MissingExtraError(RegardError, ImportError):

@@ -10,6 +10,7 @@ CPUINFO = Path("/proc/cpuinfo")
 X86_SETS = (
     "avx2",
     "fma",
+    "f16c",
     "avx512f",
     "avx512bw",
     "avx512dq",

@@ -74,6 +74,9 @@ class Softmax {
         panel_.rewind(first);
         while (panel_.next()) {
             for (int r = 0; r < panel_.number_of_runs; ++r) {
+                with_vectors<T>(panel_.runs[r].vectors, [&](auto n) { raise<n>(panel_.runs[r]); });
+            }
+            for (int r = 0; r < panel_.number_of_runs; ++r) {
                 with_vectors<T>(panel_.runs[r].vectors, [&](auto n) { weigh<n>(panel_.runs[r]); });
             }
             if (careful && panel_.hides) {
@@ -84,31 +87,40 @@ class Softmax {
         }
     }
 
-    // Turns the scores of a run into weights, relative to the largest score so far or to one that
-    // is at most 2¹⁰ times smaller, so that the output seldom has to be rescaled.
+    // Takes in the largest scores of a run, unless they exceed those so far by 2¹⁰ at most, so that
+    // the output seldom has to be rescaled. All runs of a block come before any weight of it, which
+    // would have to be rescaled as well.
     template <int N>
-    void weigh(const Run &run) {
+    void raise(const Run &run) {
         constexpr int slack = 10;
         const Index width = panel_.width;
-        T *const scores = panel_.scores + run.vector * L;
+        const T *const scores = panel_.scores + run.vector * L;
         T *const largest = state_.largest + run.vector * L, *const sums = state_.sum + run.vector * L;
-        typename V::reg most[N], sum[N];
+        typename V::reg most[N];
         for (int c = 0; c < N; ++c) most[c] = V::load(largest + c * L);
         for (int j = run.begin; j < run.end; ++j) {
             for (int c = 0; c < N; ++c) most[c] = V::max(V::load(scores + j * width + c * L), most[c]);
         }
         for (int c = 0; c < N; ++c) {
             const auto before = V::load(largest + c * L);
-            if (V::less_bits(V::add(before, V::set(slack)), most[c]) == 0) {
-                most[c] = before;
-                continue;
-            }
+            if (V::less_bits(V::add(before, V::set(slack)), most[c]) == 0) continue;
             const auto factor = exp2<T>(V::sub(before, most[c]));
             V::store(largest + c * L, most[c]);
             V::store(sums + c * L, V::mul(V::load(sums + c * L), factor));
             scale_output(run.vector + c, 1, [&](int) { return factor; });
         }
-        for (int c = 0; c < N; ++c) sum[c] = V::load(sums + c * L);
+    }
+
+    // Turns the scores of a run into weights.
+    template <int N>
+    void weigh(const Run &run) {
+        const Index width = panel_.width;
+        T *const scores = panel_.scores + run.vector * L, *const sums = state_.sum + run.vector * L;
+        typename V::reg most[N], sum[N];
+        for (int c = 0; c < N; ++c) {
+            most[c] = V::load(state_.largest + (run.vector + c) * L);
+            sum[c] = V::load(sums + c * L);
+        }
         for (int j = run.begin; j < run.end; ++j) {
             for (int c = 0; c < N; ++c) {
                 T *const score = scores + j * width + c * L;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite, sqrt
@@ -71,8 +72,7 @@ def pose(
          ("bias", bias), ("causal", causal), ("prefix", prefix), ("segments", q_ids),
          ("segments", k_ids), ("sinks", sinks), ("lengths", lengths)]
     )  # fmt: skip
-    numbers = _same_type(arrays, q=q, k=k, v=v, past_k=past_k, past_v=past_v)
-    dtype = numbers.pop("dtype")
+    numbers, dtype = same_type(arrays, {"q": q, "k": k, "v": v, "past_k": past_k, "past_v": past_v})
     has_heads = numbers["q"].ndim > 2 if has_heads is None else has_heads
     before = None if past is None else (numbers["past_k"], numbers["past_v"])
     sizes = read_sizes(numbers["q"], numbers["k"], numbers["v"], before, layout, has_heads)
@@ -120,8 +120,8 @@ def _told(given: Any) -> str:
     return repr(given) if shape is None else f"an array of {written(tuple(shape))}"
 
 
-def _same_type(arrays: Arrays, **given: Any) -> dict[str, Any]:
-    """The arrays that are there, and the one type that all of them have."""
+def same_type(arrays: Arrays, given: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The arrays, `None` for those that are not there, and the one type that all of them have."""
     read: dict[str, Any] = {}
     types: dict[str, str] = {}
     for name, value in given.items():
@@ -131,7 +131,7 @@ def _same_type(arrays: Arrays, **given: Any) -> dict[str, Any]:
     if len(set(types.values())) > 1:
         listed = ", ".join(f"{name} {dtype}" for name, dtype in types.items())
         raise NumberError(f"attention: types differ ({listed}): convert them to one")
-    return {**read, "dtype": types["q"]}
+    return read, next(iter(types.values()))
 
 
 def _four_axes(array: Any, sizes: Sizes, tokens_first: bool) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
+from regard._axes import written
 from regard._errors import NumberError, OptionError, ShapeError
-from regard.ops._dtypes import ACCEPTED, COMPUTING, held, widened
+from regard.ops._dtypes import ACCEPTED, COMPUTING, held, narrowed, widened
 
 
 class Arrays(Protocol):
@@ -30,6 +32,25 @@ class Arrays(Protocol):
 
     def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
         """A view in which axes of size 1 have other sizes."""
+
+    def linear(self, vectors: Any, weight: Any, bias: Any, dtype: str) -> Any:
+        """vectors @ weight + bias, summed in the computing type of `dtype`, rounded once."""
+
+
+def stacked(name: str, given: Any) -> Any:
+    """A list of arrays as one array with an axis more; anything else as it is."""
+    if not isinstance(given, (list, tuple)) or not all(hasattr(each, "shape") for each in given):
+        return given
+    shapes = {tuple(each.shape): None for each in given}
+    if len(shapes) != 1:
+        listed = ", ".join(map(written, shapes)) or "none"
+        raise ShapeError(f"attention: {name} must be matrices of one shape, but they are {listed}")
+    if not any(map(is_tensor, given)):
+        return np.stack(given)
+    kind_of((f"{name}[{place}]", each) for place, each in enumerate(given))
+    import torch
+
+    return torch.stack(tuple(given))
 
 
 def kind_of(given: Iterable[tuple[str, Any]]) -> Arrays:
@@ -87,6 +108,14 @@ class NumpyArrays:
     def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
         return np.broadcast_to(array, shape)
 
+    def linear(self, vectors: Any, weight: Any, bias: Any, dtype: str) -> Any:
+        *leading, width = vectors.shape
+        with np.errstate(invalid="ignore", over="ignore"):
+            flat = widened(vectors, dtype).reshape(prod(leading), width)
+            product = flat @ widened(weight, dtype)
+            product = product if bias is None else product + widened(bias, dtype)
+        return narrowed(product, dtype).reshape(*leading, weight.shape[1])
+
 
 class TorchArrays:
     """Tensors of torch on one device; their types are never changed silently."""
@@ -123,6 +152,11 @@ class TorchArrays:
 
     def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
         return array.broadcast_to(shape)
+
+    def linear(self, vectors: Any, weight: Any, bias: Any, dtype: str) -> Any:
+        import torch
+
+        return torch.nn.functional.linear(vectors, weight.T, bias)
 
     def _tensor(self, given: Any) -> Any:
         import torch

@@ -57,7 +57,7 @@ class KernelPath:
             "rows": (*leading[:2], len(places), keys) if wanted.rows else None,
         }
         answers: dict[str, Array | None] = {
-            name: None if shape is None else np.empty(shape, problem.real)
+            name: None if shape is None else np.zeros(shape, problem.real)
             for name, shape in shapes.items()
         }
         answers["top_keys"] = np.empty((*leading, wanted.top), np.int64) if wanted.top else None

@@ -1,0 +1,8 @@
+"""The decoder-only Transformer, its loss, its cache and its checkpoints."""
+
+from regard.model._cache import Cache
+from regard.model._config import Config
+from regard.model._loss import loss, predicting
+from regard.model._transformer import Transformer
+
+__all__ = ["Cache", "Config", "Transformer", "loss", "predicting"]

@@ -1,0 +1,212 @@
+"""The decoder-only Transformer: embeddings, attention, feed-forward, norms, residuals, output."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from regard._errors import SizeLimitError
+from regard.model._cache import Cache
+from regard.model._config import Config
+from regard.ops import attention
+
+Tensor = Any
+USUAL_STD = 0.02
+
+
+class Norm(nn.Module):  # type: ignore[misc]
+    """RMSNorm, or LayerNorm."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.eps = config.norm_eps
+        self.weight = nn.Parameter(torch.ones(config.width))
+        self.offset = nn.Parameter(torch.zeros(config.width)) if config.norm == "layer" else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.offset is None:
+            return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.offset, self.eps)
+
+
+class Attention(nn.Module):  # type: ignore[misc]
+    """Many heads; the matrices of queries, keys and values stand in one, in this order."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        heads = config.heads + 2 * config.kv_heads
+        self.wqkv = nn.Linear(config.width, heads * config.head_dim, bias=config.bias)
+        self.wo = nn.Linear(config.heads * config.head_dim, config.width, bias=config.bias)
+
+    def heads(self, x: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values: batch, head, token, dim."""
+        config = self.config
+        wide = self.wqkv(x).unflatten(-1, (-1, config.head_dim)).transpose(1, 2)
+        turned = config.heads + config.kv_heads
+        qk, v = wide.split((turned, config.kv_heads), dim=1)
+        qk = qk if turns is None else rotate(qk, turns)
+        q, k = qk.split((config.heads, config.kv_heads), dim=1)
+        return q, k, v
+
+    def forward(
+        self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: dict[str, Any]
+    ) -> Tensor:
+        q, k, v = self.heads(x, turns)
+        if cache is not None:
+            k, v = cache.put(layer, k, v)
+        context = attention(q, k, v, **seen)
+        return self.wo(context.transpose(1, 2).flatten(2))
+
+
+class FeedForward(nn.Module):  # type: ignore[misc]
+    """SwiGLU, whose gate and up matrices stand in one, or two matrices around an activation."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.kind = config.feed_forward
+        wide = 2 * config.hidden if self.kind == "swiglu" else config.hidden
+        self.inside = nn.Linear(config.width, wide, bias=config.bias)
+        self.outside = nn.Linear(config.hidden, config.width, bias=config.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.inside(x)
+        if self.kind == "swiglu":
+            gate, up = hidden.chunk(2, dim=-1)
+            return self.outside(F.silu(gate) * up)
+        if self.kind == "relu":
+            return self.outside(F.relu(hidden))
+        approximate = "tanh" if self.kind == "gelu-tanh" else "none"
+        return self.outside(F.gelu(hidden, approximate=approximate))
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    """Attention and feed-forward, each with its norm and its residual."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.norm_first = config.norm_place == "before"
+        self.dropout = config.dropout
+        self.norm_1 = Norm(config)
+        self.attention = Attention(config)
+        self.norm_2 = Norm(config)
+        self.feed_forward = FeedForward(config)
+
+    def forward(self, x: Tensor, *how: Any) -> Tensor:
+        if self.norm_first:
+            x = x + self._dropped(self.attention(self.norm_1(x), *how))
+            return x + self._dropped(self.feed_forward(self.norm_2(x)))
+        x = self.norm_1(x + self._dropped(self.attention(x, *how)))
+        return self.norm_2(x + self._dropped(self.feed_forward(x)))
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+
+
+class Transformer(nn.Module):  # type: ignore[misc]
+    """Tokens in, logits out; `hidden` is what the output head reads."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.width)
+        if config.positions == "learned":
+            self.places = nn.Embedding(config.longest, config.width)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = Norm(config) if config.norm_place == "before" else None
+        self.head = None if config.tied else nn.Linear(config.width, config.vocabulary, bias=False)
+        self.register_buffer("turns", _turns(config), persistent=False)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Small everywhere; what is added to a residual is smaller the more of them there are."""
+        config = self.config
+        stds = {"embedding": config.width**-0.5} if config.scale_embeddings else {}
+        stds |= dict.fromkeys(("wo", "outside"), USUAL_STD / sqrt(2 * config.layers))
+        for name, weight in self.named_parameters():
+            if weight.dim() == 2:
+                part = name.split(".")[-2]
+                nn.init.normal_(weight, std=stds.get(part, USUAL_STD))
+            elif name.endswith("bias"):
+                nn.init.zeros_(weight)
+
+    @property
+    def output_weight(self) -> Tensor:
+        return self.embedding.weight if self.head is None else self.head.weight
+
+    def forward(self, tokens: Tensor, **how: Any) -> Tensor:
+        """Logits of the next token after each; options as of `hidden`."""
+        return self.logits(self.hidden(tokens, **how))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return F.linear(hidden, self.output_weight)
+
+    def hidden(
+        self,
+        tokens: Tensor,
+        *,
+        prefix: Tensor | None = None,
+        mask: Tensor | None = None,
+        places: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """What the output head reads: batch, token, width.
+
+        prefix: how many first tokens of each batch entry all see each other; 0 for none.
+        mask: what each token may see, instead of everything up to itself.
+        places: where each token stands (batch, token); without it they are counted from the cache.
+        cache: holds earlier tokens, and gets these.
+        """
+        before = 0 if cache is None else cache.filled
+        x, turns = self._placed(tokens, places, before)
+        seen = {"mask": mask} if mask is not None else {"prefix": prefix, "causal": before}
+        for layer, block in enumerate(self.blocks):
+            x = block(x, turns, cache, layer, seen)
+        if cache is not None:
+            cache.filled += tokens.shape[1]
+        return x if self.norm is None else self.norm(x)
+
+    def _placed(
+        self, tokens: Tensor, places: Tensor | None, before: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """The embeddings with their positions, and the turns of rotary positions."""
+        config, after = self.config, before + tokens.shape[1]
+        if places is None and after > config.longest:
+            raise SizeLimitError(
+                f"model: {after} tokens are more than the {config.longest} it has places for"
+            )
+        x = self.embedding(tokens)
+        x = x * sqrt(config.width) if config.scale_embeddings else x
+        turns = None
+        if config.positions == "learned":
+            table = self.places.weight
+            x = x + (table[before:after] if places is None else table[places])
+        else:
+            at = self.turns[:, before:after] if places is None else self.turns[:, places]
+            turns = at if config.positions == "rotary" else None
+            x = x if turns is not None else x + at[0].to(x.dtype)
+        return F.dropout(x, config.dropout, self.training) if config.dropout else x, turns
+
+
+def _turns(config: Config) -> Tensor | None:
+    """Rotary: cosines and signed sines of every place and coordinate; sinusoidal: what is added."""
+    if config.positions == "learned":
+        return None
+    size = config.head_dim if config.positions == "rotary" else config.width
+    steps = torch.arange(0, size, 2, dtype=torch.float64) / size
+    base = config.rotary_base if config.positions == "rotary" else 10000.0
+    angles = torch.arange(config.longest, dtype=torch.float64)[:, None] * base**-steps
+    cos, sin = angles.cos(), angles.sin()
+    if config.positions == "rotary":
+        return torch.stack([torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)]).float()
+    return torch.stack([sin, cos], dim=-1).flatten(1)[None, :, :size].float()
+
+
+def rotate(x: Tensor, turns: Tensor) -> Tensor:
+    """Turn each vector by its place; coordinate i goes with coordinate i + half."""
+    cos, sin = turns if turns.dim() == 3 else turns[:, :, None]
+    return (x * cos + x.roll(x.shape[-1] // 2, -1) * sin).to(x.dtype)
