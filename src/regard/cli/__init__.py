@@ -18,6 +18,7 @@ from regard._errors import RegardError
 VERBS = {
     "solve": "solve an exercise or a pasted assignment, step by step",
     "count": "count the operations and the memory of a computation",
+    "train": "train a translation model from French to English, or of your own pairs",
     "info": "say what is installed and which parts can be used",
 }
 EPILOG = """examples:
