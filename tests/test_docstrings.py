@@ -11,6 +11,7 @@ import pytest
     [
         "regard.ops._attention",
         "regard.ops._projections",
+        "regard.ops.conventions",
         "regard.show.costs",
         "regard.show.trace",
     ],

@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard import explore
     from regard._errors import (
         AssignmentError,
+        CheckpointError,
         ExerciseError,
         FileError,
         JobError,
@@ -21,15 +23,18 @@ if TYPE_CHECKING:
         OptionError,
         RegardError,
         RewriteError,
+        SandboxError,
         ShapeError,
         SizeLimitError,
     )
+    from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.ops import (
         Inspect,
         Inspection,
         attention,
+        conventions,
         multi_head_attention,
         self_attention,
     )
@@ -39,14 +44,18 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
-        "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
-        "RewriteError", "ShapeError", "SizeLimitError",
+        "AssignmentError", "CheckpointError", "ExerciseError", "FileError", "JobError",
+        "MissingExtraError", "NoSuchExerciseError", "NoSuchStepError", "NumberError",
+        "OptionError", "RegardError", "RewriteError", "SandboxError", "ShapeError",
+        "SizeLimitError",
     ),
+    "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
+    "regard.explore": ("explore",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
+    "regard.ops.conventions": ("conventions",),
     "regard.show.costs": ("count",),
     "regard.show.data": ("read_trace",),
     "regard.show.trace": ("Trace", "work"),
@@ -56,6 +65,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AssignmentError",
+    "CheckpointError",
     "ExerciseError",
     "FileError",
     "Inspect",
@@ -67,13 +77,18 @@ __all__ = [
     "NumberError",
     "OptionError",
     "RegardError",
+    "Report",
     "RewriteError",
+    "SandboxError",
     "ShapeError",
     "SizeLimitError",
     "Solution",
     "Trace",
     "attention",
+    "check",
+    "conventions",
     "count",
+    "explore",
     "library_names",
     "multi_head_attention",
     "read_trace",

@@ -202,7 +202,7 @@ def test_info_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_help_shows_an_example_for_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("solve", "count", "info"):
+    for verb in ("solve", "count", "grade", "info"):
         with pytest.raises(SystemExit) as stopped:
             main([verb, "--help"])
         assert stopped.value.code == 0

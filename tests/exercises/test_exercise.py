@@ -31,6 +31,7 @@ from regard.exercises._exercise import (
     AskedExplain,
     AskedSteps,
     CodeRules,
+    CodeRun,
     Column,
     LinearDraw,
     NormalDraw,
@@ -214,6 +215,11 @@ def table(words: str, message: str, by_schema: bool = True) -> Broken:
     return asked('explain = "a"\n[asked.table]\n' + words, message, by_schema)
 
 
+def run(words: str, message: str, by_schema: bool = True) -> Broken:
+    """A program to be called, with these words."""
+    return above('[[code.run]]\narguments = "Q"\n' + words, message, by_schema)
+
+
 BROKEN = [
     # TOML itself
     Broken("title = ", "title ", "line 2: this is no TOML: Expected '='", False),
@@ -318,6 +324,24 @@ BROKEN = [
     above('[code]\nimport = "os"', r"line 11: unknown word 'import' in \[code\].*'imports'"),
     above('[code]\nskeleton = "../secret"', "line 11: '../secret' must be the name"),
     above('[code]\nskeleton = "none.py"', "line 11: 'none.py' cannot be read", False),
+    above('[code]\nlibrary = "jax"', "line 11: `library` must be one of .*'jax'"),
+    above("[code]\nprobe_cost = 2", "line 11: `probe_cost` must be between 0 and 1"),
+    run('function = "f"', r"line 10: results is missing in entry 1 of code.run"),
+    run('results = ["context"]', "line 10: one of function, module is wanted, but none"),
+    run('function = "f"\nmodule = "M"\nresults = "context"', "line 10: .*, but both were found"),
+    run(
+        'function = "f"\nmade_with = "d_k"\nresults = "context"',
+        "line 13: `made_with` goes with `module`",
+        False,
+    ),
+    run('function = "f"\npoints = -1\nresults = "context"', "line 13: `points` must be at least 0"),
+    run('function = "f"\nvariant = "x"\nresults = "context"', "line 13: no variant 'x'", False),
+    run('function = "f"\nresults = "contxt"', "line 13: .*did you mean 'context'", False),
+    run(
+        'module = "M"\nmade_with = "d_kk"\nresults = "context"',
+        "line 13: 'd_kk' cannot be passed: did you mean 'd_k'",
+        False,
+    ),
     asked('program = "/etc/passwd"', "line 19: '/etc/passwd' must be the name of a file"),
     # what is asked
     asked("", "line 17: one of step, shape, .* is wanted in entry 2 of asked, but none was found"),
@@ -527,6 +551,7 @@ def test_the_schema_has_the_words_of_the_reader() -> None:
     assert properties() == set(TOP)
     assert properties("properties", "variants", "additionalProperties") == set(VARIANT)
     assert properties("properties", "code") == set(words_of(CodeRules))
+    assert properties("$defs", "run") == set(words_of(CodeRun))
     assert properties("$defs", "table") == set(words_of(AnswerTable))
     assert properties("$defs", "table", "properties", "columns", "items") == set(words_of(Column))
     assert properties("$defs", "asked") == {f.name for f in fields(Asked)} - {"question"}

@@ -52,6 +52,7 @@ from regard.graph.operations import (
     Sum,
     Take,
     Tanh,
+    Transpose,
 )
 from regard.graph.polynomial import Polynomial
 from regard.graph.rewrites import (
@@ -129,6 +130,7 @@ ADJOINTS: dict[str, tuple[Operation, tuple[Shape, ...]]] = {
     "vector and transposed matrix": (MatMul(columns="token", transpose_b=True), (KEY, SCORES)),
     "vectors": (MatMul(), (KEY, KEY)),
     "vectors of heads": (MatMul(transpose_b=True), ((("head", "h"), *KEY), KEY)),
+    "transpose": (Transpose(), (HEADS,)),
     "outer": (Outer(), (QUERY, DIM)),
     "outer of heads": (Outer("token", "model"), ((("head", "h"), *QUERY), KEY)),
     "sum": (Sum(("query", "head")), (HEADS,)),

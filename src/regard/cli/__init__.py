@@ -17,7 +17,10 @@ from regard._errors import RegardError
 
 VERBS = {
     "solve": "solve an exercise or a pasted assignment, step by step",
+    "check": "check answers: what is right, and what went wrong where",
     "count": "count the operations and the memory of a computation",
+    "explore": "run an experiment about attention, or sweep it over a grid",
+    "grade": "grade submitted programs, run shut in",
     "train": "train a translation model from French to English, or of your own pairs",
     "info": "say what is installed and which parts can be used",
 }
@@ -25,6 +28,7 @@ EPILOG = """examples:
   regard solve --list
   regard solve unscaled-self-attention
   regard solve assignment.md --format html --output solution.html
+  regard check unscaled-self-attention answers.toml
   regard count multi-head --size n=128,d_model=512,h=8,d_k=64,d_v=64
 """
 

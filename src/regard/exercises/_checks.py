@@ -30,6 +30,7 @@ from regard.exercises._exercise import (
     AskedProgram,
     AskedShape,
     AskedSteps,
+    CodeRun,
     Exercise,
     LinearDraw,
     Question,
@@ -42,6 +43,7 @@ from regard.graph.graph import Graph
 from regard.graph.numbers import NUMBERS, read_given
 from regard.graph.operation import Array
 
+LIBRARIES = ("numpy", "torch")  # whose arrays a program may be called with
 MOST_DRAWN = 1_000_000  # numbers of one computation: 8 megabytes
 NAME = re.compile(r"[^\W\d]\w*")
 Place = tuple[str | int, ...]
@@ -60,6 +62,13 @@ def check(exercise: Exercise, source: Source) -> None:
         checker.check_prose(remark, MAIN, "remarks")
     for place, asked in enumerate(exercise.asked):
         checker.check_asked(asked, "asked", place)
+    if exercise.code:
+        with checker.blaming("code", "library"):
+            one_of("library", exercise.code.library, LIBRARIES)
+        if not 0 <= exercise.code.probe_cost <= 1:
+            raise source.fail("`probe_cost` must be between 0 and 1", "code", "probe_cost")
+        for place, run in enumerate(exercise.code.run):
+            checker.check_run(run, "code", "run", place)
 
 
 class Checker:
@@ -134,6 +143,33 @@ class Checker:
             self.check_prose(getattr(asked, word), asked.variant, *path, word)
         if asked.table:
             self._table(asked.table, asked.variant, *path, "table")
+
+    def check_run(self, run: CodeRun, *path: str | int) -> None:
+        """Something to call, with what is known, for steps that are computed."""
+        if bool(run.function) == bool(run.module):
+            found = "both were found" if run.function else "none was found"
+            raise self.source.fail(f"one of function, module is wanted, but {found}", *path)
+        if run.function and run.made_with:
+            message = "`made_with` goes with `module`, but this is a `function`"
+            raise self.source.fail(message, *path, "made_with")
+        if not 0 <= run.points < inf:
+            message = "`points` must be at least 0, and a number that ends"
+            raise self.source.fail(message, *path, "points")
+        self._variant(run.variant, *path, "variant")
+        graph, variant = self.graphs[run.variant], self.exercise.variants[run.variant]
+        real = {alias: name for name, alias in self.exercise.names.items()}
+        sizes = {*variant.options, *variant.constants, *graph.sizes}
+        givens = {given.name for given in graph.givens}
+        for word, names, known in (
+            ("arguments", run.arguments, sizes | givens),
+            ("made_with", run.made_with, sizes),
+        ):
+            for name in names:
+                if real.get(name, name) not in known:
+                    message = f"{name!r} cannot be passed: {did_you_mean(name, sorted(known))}"
+                    raise self.source.fail(message, *path, word)
+        with self.blaming(*path, "results"):
+            self.steps(run.variant, run.results)
 
     def _variant(self, name: str, *path: str | int) -> None:
         if name not in self.graphs:

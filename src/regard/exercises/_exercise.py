@@ -122,13 +122,17 @@ class AskedMask:
 
 @dataclass(frozen=True)
 class AskedDesign:
-    """Inputs to design, such that the property comes within a distance of the target."""
+    """Inputs to design, such that the property comes within a distance of the target.
+
+    Those that are to be `apart` must not be the same.
+    """
 
     word: ClassVar[str] = "design"
     design: tuple[str, ...]
     property: str
     target: str
     within: float
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,13 +212,40 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class CodeRun:
+    """What of a submitted program is called, with what, and which steps its results are.
+
+    Either a `function` or a torch `module`; a module is made with `made_with`, and its own
+    parameters are the weights. Arguments are givens, options, constants or sizes of the variant.
+    """
+
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+    function: str = ""
+    module: str = ""
+    made_with: tuple[str, ...] = ()
+    variant: str = MAIN
+    points: float = 1
+
+    @property
+    def name(self) -> str:
+        return self.function or self.module
+
+
+@dataclass(frozen=True)
 class CodeRules:
-    """What a submitted program must keep to."""
+    """What a submitted program must keep to, and how it is run.
+
+    A probe that fails takes `probe_cost` of a run's points.
+    """
 
     imports: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     seed: int | None = None
     skeleton: str = ""
+    library: str = "numpy"
+    probe_cost: float = 0.25
+    run: tuple[CodeRun, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from regard.exercises._exercise import (
     Asked,
     AskedProgram,
     CodeRules,
+    CodeRun,
     Column,
     Draws,
     Exercise,
@@ -43,6 +44,7 @@ Place = tuple[str | int, ...]  # of a word, as `Source.line_of` takes it
 
 TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a text", lambda value: isinstance(value, str)),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
     "int": ("a whole number", lambda value: type(value) is int),
     "int | None": ("a whole number", lambda value: type(value) is int),
     "float": ("a number", lambda value: type(value) in (int, float)),
@@ -91,7 +93,7 @@ def read_exercise(text: str, name: str, read_file: Callable[[str], str] | None =
         text=data.get("text", "").strip(),
         source=data.get("source", ""),
         names=data.get("names", {}),
-        code=_record(source, CodeRules, data["code"], "code") if "code" in data else None,
+        code=_code(source, data["code"]) if "code" in data else None,
         remarks=data.get("remarks", ()),
         numpy_precision=data.get("numpy_precision"),
         files=dict(_files(source, data, read_file)),
@@ -260,6 +262,17 @@ def _table(source: Source, data: Mapping[str, Any], *path: str | int) -> AnswerT
         for place, column in enumerate(read["columns"])
     )
     return AnswerTable(**read)
+
+
+def _code(source: Source, data: Mapping[str, Any]) -> CodeRules:
+    """What a program must keep to; `run` is a list of tables of its own."""
+    known = words_of(CodeRules) | {"run": "list"}
+    read = _words(source, data, known, ("code",))
+    read["run"] = tuple(
+        _record(source, CodeRun, item, "code", "run", place)
+        for place, item in enumerate(read.get("run", ()))
+    )
+    return CodeRules(**read)
 
 
 def _files(

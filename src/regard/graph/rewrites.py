@@ -13,7 +13,7 @@ from typing import Any
 from regard._errors import RegardError, RewriteError
 from regard.graph.graph import Graph, Step
 from regard.graph.operation import Operation
-from regard.graph.operations import Exp, Split
+from regard.graph.operations import Affine, Exp, Split
 
 Where = str | type[Operation]
 
@@ -89,6 +89,21 @@ class Drop(_AtSteps):
         if graph.is_given(stand_in.get(last, "")):
             raise RewriteError(f"without {last!r} nothing is left to compute")
         return tuple(_renamed(s, stand_in) for s in graph.steps if s.name not in stand_in)
+
+
+@dataclass(frozen=True)
+class Skip(_AtSteps):
+    """Leave out what a step does, but not its name: it passes one of its operands on."""
+
+    operand: int = 0
+
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        return self._mapped(graph, self._skipped)
+
+    def _skipped(self, step: Step) -> Step:
+        if self.operand >= len(step.operands):
+            raise RewriteError(f"{step.name!r} has no operand {self.operand + 1} to pass on")
+        return replace(step, operation=Affine(), operands=(step.operands[self.operand],))
 
 
 def _renamed(step: Step, names: dict[str, str]) -> Step:
@@ -174,6 +189,33 @@ class MoveAfter(Rewrite):
         return (*steps[:place], moved, *later)
 
 
+@dataclass(frozen=True)
+class Expand(_AtSteps):
+    """Compute a step otherwise: by these steps, the last of which bears its name."""
+
+    where: str
+    instead: tuple[Step, ...]
+
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        if not self.instead or self.instead[-1].name != self.where:
+            raise RewriteError(f"the last of the steps for {self.where!r} must bear its name")
+        place = graph.steps.index(self._found(graph)[0])
+        return (*graph.steps[:place], *self.instead, *graph.steps[place + 1 :])
+
+
+@dataclass(frozen=True)
+class Insert(Rewrite):
+    """One more step after `anchor`: whatever used the anchor uses the step."""
+
+    anchor: str
+    step: Step
+
+    def steps(self, graph: Graph) -> tuple[Step, ...]:
+        place = graph.steps.index(graph.step(self.anchor)) + 1
+        later = (_renamed(step, {self.anchor: self.step.name}) for step in graph.steps[place:])
+        return (*graph.steps[:place], self.step, *later)
+
+
 def softmax_over(*axes: str) -> Rewrite:
     """Normalise over these axes instead of the keys."""
     return Change(Exp, over=axes) | Change("sums", over=axes)
@@ -193,10 +235,13 @@ __all__ = [
     "SOFTMAX_OVER_QUERIES",
     "Change",
     "Drop",
+    "Expand",
     "InTurn",
+    "Insert",
     "MoveAfter",
     "Operands",
     "Rewrite",
+    "Skip",
     "Substitute",
     "Swap",
     "softmax_over",

@@ -25,12 +25,12 @@ class Norm(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.eps = config.norm_eps
         self.weight = nn.Parameter(torch.ones(config.width))
-        self.offset = nn.Parameter(torch.zeros(config.width)) if config.norm == "layer" else None
+        self.bias = nn.Parameter(torch.zeros(config.width)) if config.norm == "layer" else None
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.offset is None:
+        if self.bias is None:
             return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.offset, self.eps)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 class Attention(nn.Module):  # type: ignore[misc]
@@ -119,8 +119,12 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = Norm(config) if config.norm_place == "before" else None
         self.head = None if config.tied else nn.Linear(config.width, config.vocabulary, bias=False)
-        self.register_buffer("turns", _turns(config), persistent=False)
+        self.compute_turns()
         self._initialise()
+
+    def compute_turns(self) -> None:
+        """The table of positions, which follows from the config and is in no checkpoint."""
+        self.register_buffer("turns", _turns(self.config), persistent=False)
 
     def _initialise(self) -> None:
         """Small everywhere; what is added to a residual is smaller the more of them there are."""

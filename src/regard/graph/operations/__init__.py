@@ -21,7 +21,16 @@ from regard.graph.operations.elementwise import (
     Tanh,
 )
 from regard.graph.operations.heads import GroupSum, Merge, PickHead, PutHead, Repeat, Split
-from regard.graph.operations.linear import MatMul, Mean, Outer, Place, Spread, Sum, Take
+from regard.graph.operations.linear import (
+    MatMul,
+    Mean,
+    Outer,
+    Place,
+    Spread,
+    Sum,
+    Take,
+    Transpose,
+)
 from regard.graph.operations.masks import Attend, Causal, Mask, OpenProduct, Padding, Prefix, Window
 from regard.graph.operations.positions import Alibi, Rotary, Sinusoidal
 from regard.graph.operations.softmax import AppendSink, Exp, Normalise
@@ -32,7 +41,7 @@ OPERATIONS: dict[str, type[Operation]] = {
         Add, Affine, Alibi, AppendSink, Attend, Causal, Divide, Exp, GroupSum, Mask, MatMul,
         Mean, Merge, Multiply, Negate, NormalCdf, NormalDensity, Normalise, OpenProduct,
         Outer, Padding, PickHead, Place, Prefix, PutHead, Repeat, Rotary, Scale, Sigmoid,
-        Sinusoidal, SoftCap, Split, Spread, Sqrt, Subtract, Sum, Take, Tanh, Window,
+        Sinusoidal, SoftCap, Split, Spread, Sqrt, Subtract, Sum, Take, Tanh, Transpose, Window,
     )
 }  # fmt: skip
 
@@ -42,5 +51,5 @@ __all__ = [
     "NormalCdf", "NormalDensity", "Normalise", "OpenProduct", "Outer", "Padding", "Pairwise",
     "PickHead", "Place", "Prefix", "PutHead", "Repeat", "Rotary", "Scale", "Sigmoid",
     "Sinusoidal", "SoftCap", "Split", "Spread", "Sqrt", "Subtract", "Sum", "Take", "Tanh",
-    "Window",
+    "Transpose", "Window",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from regard.graph.operation import (
     check_shared,
     core_of,
     entries,
+    matrix_of,
     named_axis,
     rounding_of_sum,
 )
@@ -199,6 +200,31 @@ def _vector(word: str, axes: Axes) -> Axis:
         found = ", ".join(axis.name for axis in core) or "none"
         raise ShapeError(f"{word}: a vector is wanted, but its axes are {found}")
     return core[0]
+
+
+class Transpose(Operation):
+    """Rows and columns exchanged; the axes keep their names, so that the numbers change places."""
+
+    word = "transpose"
+
+    def axes(self, *operands: Axes) -> Axes:
+        rows, columns = matrix_of(self.word, operands[0])
+        turned = (rows._replace(size=columns.size), columns._replace(size=rows.size))
+        return (*leading_axes(operands[0]), *turned)
+
+    def forward(self, setting: Setting, *operands: Tensor) -> Array:
+        return np.swapaxes(operands[0].array, -1, -2)
+
+    def formula(self, *operands: Math) -> Math:
+        return Transposed(operands[0])
+
+    def code(self, program: Program, target: Operand, *operands: Operand) -> None:
+        (a,) = operands
+        turned = a._replace(axes=(*a.axes[:-2], target.axes[-1], target.axes[-2]))
+        program.set(target, program.aligned(turned, target.names))
+
+    def adjoint(self, tape: Tape, step: str, gradient: str) -> tuple[str | None, ...]:
+        return (tape.add(Transpose(), gradient),)
 
 
 @dataclass(frozen=True)

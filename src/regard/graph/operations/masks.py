@@ -340,13 +340,14 @@ class Prefix(_Structural):
 
 @dataclass(frozen=True)
 class Padding(Operation):
-    """A sequence's keys beyond its length are hidden."""
+    """A sequence's keys beyond its length are hidden; those of another axis: a known mistake."""
 
     word = "padding"
     columns: str = "n_k"
+    axis: str = "key"
 
     def axes(self, *operands: Axes) -> Axes:
-        return (*operands[0], Axis("key", Polynomial.parse(self.columns)))
+        return (*operands[0], Axis(self.axis, Polynomial.parse(self.columns)))
 
     def forward(self, setting: Setting, *operands: Tensor) -> Array:
         columns = Polynomial.parse(self.columns).evaluate(setting.sizes)

@@ -1,0 +1,273 @@
+"""A report: what was found about a set of answers, in every format that a trace has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from regard.checking._slips import place_words
+from regard.checking._verdict import ACCEPTED, Finding, Judgement, Verdict
+from regard.show.document import Block, Document, Heading, Note, Paragraph, Prose, Table
+from regard.show.layout import Layout, step_blocks
+from regard.show.shown import Shown
+from regard.show.trace import Trace
+
+HINTS = ("where", "why", "full")
+SCHEMA, VERSION = "regard-report", 1
+MOST_LISTED = 8
+PLACES = 6  # of points: thirds add up to whole ones again
+
+MARKS = {
+    Verdict.RIGHT: "✓", Verdict.ROUNDED: "✓", Verdict.CARRIED: "✓", Verdict.SLIP: "✗",
+    Verdict.MISTAKE: "✗", Verdict.WRONG: "✗", Verdict.UNGRADABLE: "?", Verdict.BY_HAND: "–",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Report(Shown):
+    """What was found, one finding for each thing asked; it shows itself as a Trace does.
+
+    `hint` is how much it gives away: "where" it goes wrong, "why", or the "full" solution.
+    """
+
+    title: str
+    exercise: str
+    findings: tuple[Finding, ...]
+    hint: str = "why"
+    answers: str = "answers"
+    notes: tuple[str, ...] = ()
+    traces: Mapping[str, Trace] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether everything that a program can judge is right."""
+        return all(f.verdict in (*ACCEPTED, Verdict.BY_HAND) for f in self._counting)
+
+    @property
+    def is_gradable(self) -> bool:
+        """Whether there was something to judge for everything asked."""
+        return not any(f.verdict == Verdict.UNGRADABLE for f in self._counting)
+
+    @property
+    def points(self) -> float:
+        return round(sum(finding.earned for finding in self.findings), PLACES)
+
+    @property
+    def out_of(self) -> float:
+        """The points that a program can give; what a person must read is not among them."""
+        counted = (f.points for f in self.findings if f.verdict != Verdict.BY_HAND)
+        return round(sum(counted), PLACES)
+
+    @property
+    def mistakes(self) -> tuple[str, ...]:
+        """The words of all mistakes that were named without doubt."""
+        sure = (f.mistakes[0] for f in self.findings if len(f.mistakes) == 1)
+        return tuple(dict.fromkeys(word for words in sure for word in words))
+
+    @property
+    def _counting(self) -> list[Finding]:
+        return [f for f in self.findings if f.points]
+
+    # ---- shown
+
+    def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
+        blocks: list[Block] = [*self._opening(), Heading("What was found", 2), self._table()]
+        for finding in self.findings:
+            if not only or finding.asked in only or finding.step in only:
+                blocks += self._blocks(finding)
+        blocks += [Note((note,)) for note in self.notes]
+        return Document(self.title, tuple(blocks))
+
+    def _opening(self) -> Iterator[Block]:
+        hand = sum(f.points for f in self.findings if f.verdict == Verdict.BY_HAND)
+        words = f"{_number(self.points)} of {_number(self.out_of)} points"
+        if hand:
+            words += f"; {_number(hand)} more are for what a person must read"
+        yield Paragraph((f"{words}.",))
+        if first := self._first_wrong():
+            where = f" ({first.label})" if first.label and "(" not in first.label else first.label
+            yield Paragraph((
+                f"The first thing to look at: {where + ' ' if where else ''}"
+                f"{self._named(first)}.",
+            ))  # fmt: skip
+
+    def _first_wrong(self) -> Finding | None:
+        bad = (Verdict.SLIP, Verdict.MISTAKE, Verdict.WRONG)
+        return next((f for f in self.findings if f.verdict in bad), None)
+
+    def _table(self) -> Table:
+        header: tuple[Prose, ...] = (("",), ("asked",), ("verdict",), ("points",))
+        rows = tuple(
+            (
+                (MARKS[f.verdict],),
+                (f"{f.label} {self._named(f)}".strip(),),
+                (_verdict(f.judgement),),
+                (_points(f),),
+            )
+            for f in self.findings
+        )
+        return Table(header, rows)
+
+    def _named(self, finding: Finding) -> str:
+        shared = [f for f in self.findings if (f.asked, f.label) == (finding.asked, finding.label)]
+        return f"{finding.asked} [{finding.variant}]" if len(shared) > 1 else finding.asked
+
+    def _blocks(self, finding: Finding) -> Iterator[Block]:
+        """What there is to say about a finding beyond its verdict."""
+        judgement = finding.judgement
+        quiet = (Verdict.RIGHT, Verdict.BY_HAND)
+        if finding.verdict in quiet:
+            return
+        words = self._with_names(judgement.words)
+        if finding.verdict in (Verdict.ROUNDED, Verdict.CARRIED):
+            if words:
+                yield Heading(f"{finding.label} {self._named(finding)}".strip(), 2)
+                yield Paragraph((words,))
+            return
+        yield Heading(f"{finding.label} {self._named(finding)}".strip(), 2)
+        if finding.read:
+            yield Paragraph((f"Read from {finding.read}.",))
+        if finding.verdict == Verdict.UNGRADABLE:
+            yield Paragraph((f"Not gradable: {words}",))
+        elif words and (self.hint != "where" or finding.verdict == Verdict.WRONG):
+            yield Paragraph((words,))
+        if judgement.causes and self.hint != "where":
+            yield from self._causes(judgement)
+        yield from self._entries(finding)
+        if self.hint == "full" and finding.verdict != Verdict.UNGRADABLE:
+            yield from self._solution(finding)
+
+    def _with_names(self, words: str) -> str:
+        """Steps in braces as the exercise calls them."""
+        trace = next(iter(self.traces.values()), None)
+        names = dict(trace.names) if trace else {}
+        for finding in self.findings:
+            words = words.replace(f"{{{finding.step}}}", f"your {finding.asked}")
+        for name, alias in names.items():
+            words = words.replace(f"{{{name}}}", alias)
+        return words.replace("{", "").replace("}", "")
+
+    def _causes(self, judgement: Judgement) -> Iterator[Block]:
+        if len(judgement.causes) > 1:
+            yield Paragraph(("Each of these gives exactly your numbers:",))
+        for causes in judgement.causes[:MOST_LISTED]:
+            titles = " And: ".join(_title(cause.mistake.title, cause.detail) for cause in causes)
+            yield Paragraph((f"{titles}",))
+            for cause in causes:
+                if self.hint == "full" or len(judgement.causes) == 1:
+                    yield Paragraph((cause.mistake.explanation,))
+                if self.hint == "full":
+                    yield Paragraph((f"What shows it: {cause.mistake.evidence}",))
+                elif len(judgement.causes) == 1:
+                    yield Note((cause.mistake.hint,))
+
+    def _entries(self, finding: Finding) -> Iterator[Block]:
+        """The entries that differ; the right ones beside them only in full."""
+        found = finding.judgement.differences
+        if not found:
+            return
+        total = self.traces[finding.variant].run.values[finding.step].size
+        if len(found) == total and self.hint != "full":
+            yield Paragraph((f"All {total} entries differ from the right ones.",))
+            return
+        shown = found[:MOST_LISTED]
+        if self.hint != "full":
+            places = "; ".join(place_words(tuple(i - 1 for i in d.place)) for d in shown)
+            more = f"; and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
+            yield Paragraph((f"{len(found)} of {total} entries differ: {places}{more}.",))
+            return
+        header: tuple[Prose, ...] = (("entry",), ("yours",), ("right",))
+        rows = tuple(
+            ((place_words(tuple(i - 1 for i in d.place)),), (_value(d.given),), (_value(d.wanted),))
+            for d in shown
+        )
+        yield Table(header, rows)
+
+    def _solution(self, finding: Finding) -> Iterator[Block]:
+        if finding.step:
+            trace = self.traces[finding.variant]
+            step = trace.run.graph.step(finding.step)
+            yield Paragraph(("The right way:",))
+            yield from step_blocks(trace.run, step, Layout("steps", (), trace.names))[1:]
+
+    # ---- for other programs
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "exercise": self.exercise,
+            "title": self.title,
+            "answers": self.answers,
+            "points": self.points,
+            "out_of": self.out_of,
+            "right": self.is_right,
+            "mistakes": list(self.mistakes),
+            "findings": [self._finding_data(finding) for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def _finding_data(self, finding: Finding) -> dict[str, Any]:
+        judgement = finding.judgement
+        return {
+            "label": finding.label,
+            "asked": finding.asked,
+            "step": finding.step,
+            "variant": finding.variant,
+            "verdict": finding.verdict.name.lower(),
+            "points": finding.earned,
+            "out_of": finding.points,
+            "read": finding.read,
+            "words": self._with_names(judgement.words),
+            "first": judgement.first,
+            "decimals": judgement.decimals,
+            "mistakes": [
+                [
+                    {"mistake": c.mistake.word, "title": c.mistake.title, "detail": c.detail}
+                    for c in causes
+                ]
+                for causes in judgement.causes
+            ],
+            "differences": [
+                {"place": list(d.place), "given": _plain(d.given), "wanted": _plain(d.wanted)}
+                for d in judgement.differences
+            ],
+        }  # fmt: skip
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_data(), ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _verdict(judgement: Judgement) -> str:
+    if judgement.verdict == Verdict.RIGHT and judgement.decimals is not None:
+        plural = "" if judgement.decimals == 1 else "s"
+        return f"right to the {judgement.decimals} decimal{plural} given"
+    return str(judgement.verdict)
+
+
+def _title(title: str, detail: str) -> str:
+    return f"{title} ({detail})." if detail else f"{title}."
+
+
+def _points(finding: Finding) -> str:
+    if finding.verdict == Verdict.BY_HAND:
+        return f"? of {_number(finding.points)}"
+    return (
+        f"{_number(finding.earned)} of {_number(finding.points)}" if finding.points else "not asked"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _value(value: float) -> str:
+    return f"{value:.4f}".replace("-", "−") if isfinite(value) else str(value).replace("-inf", "−∞")
+
+
+def _plain(value: float) -> float | str:
+    """JSON has no NaN and no infinity."""
+    return value if isfinite(value) else str(value)

@@ -1,0 +1,60 @@
+"""Submissions: what a student handed in, read from a file as bytes and told to be a program."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard._errors import FileError
+
+LARGEST = 5_000_000  # bytes
+PROGRAMS = (".py", ".ipynb")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A name for reports, the file's own name, and its content."""
+
+    name: str
+    file: str
+    content: bytes
+
+    @property
+    def is_program(self) -> bool:
+        return Path(self.file).suffix in PROGRAMS
+
+    @property
+    def program(self) -> str:
+        """Its Python; of a notebook the code cells, without the lines that only Jupyter knows."""
+        try:
+            text = self.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f"{self.name}: no UTF-8 text (byte {error.start}): save it as UTF-8"
+            ) from error
+        return _code_of(self.name, text) if self.file.endswith(".ipynb") else text
+
+
+def _code_of(name: str, notebook: str) -> str:
+    try:
+        cells = json.loads(notebook)["cells"]
+        sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        texts = [source if isinstance(source, str) else "".join(source) for source in sources]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileError(f"{name}: this is no Jupyter notebook: {error}") from error
+    lines = "\n\n".join(texts).splitlines()
+    return "\n".join("" if line.lstrip().startswith(("%", "!", "?")) else line for line in lines)
+
+
+def read_submission(path: str | Path, name: str = "") -> Submission:
+    """The submission in a file."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise FileError(f"grade: {str(path)!r} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST:
+        raise FileError(f"grade: {str(path)!r} has more than {LARGEST:,} bytes")
+    return Submission(name or path.name, path.name, content)
