@@ -53,9 +53,7 @@ def sentence(event: str, facts: dict[str, Any]) -> str:
         return "\n".join([*facts["lines"], *start])
     if event == "validation":
         best = ", the best so far" if facts["best"] else ""
-        return (
-            f"update {facts['step']:,}: BLEU {facts['bleu']:.1f}, chrF {facts['chrf']:.1f}{best}"
-        )
+        return f"update {facts['step']:,}: BLEU {facts['bleu']:.1f}, chrF {facts['chrf']:.1f}{best}"
     return str(facts["text"])
 
 

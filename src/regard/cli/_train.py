@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regard._errors import MissingExtraError, OptionError
 from regard.translation.recipes import RECIPES, Recipe, read_recipe
@@ -76,7 +76,9 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
         from regard.translation.runs import Run
 
         if arguments.recipe or arguments.output:
-            raise OptionError("train: --resume goes on as the run began, without --recipe, --output")
+            raise OptionError(
+                "train: --resume goes on as the run began, without --recipe, --output"
+            )
         recipe = Run(arguments.resume).recipe()
         settings = dict(text.partition("=")[::2] for text in arguments.set) | named
         if fixed := settings.keys() - {"data_dir", "threads", "epochs", "steps", "patience"}:

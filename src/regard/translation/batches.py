@@ -40,8 +40,10 @@ class Batch:
         return int(self.lengths.sum())
 
     def to(self, device: Any) -> Batch:
-        parts = (self.tokens, self.sources, self.lengths)
-        return Batch(*(part.to(device, non_blocking=True) for part in parts), self.predicted)
+        tokens, sources, lengths = (
+            part.to(device, non_blocking=True) for part in (self.tokens, self.sources, self.lengths)
+        )
+        return Batch(tokens, sources, lengths, self.predicted)
 
     def share(self, rank: int, world: int) -> Batch:
         """Every world-th row; `predicted` stays that of all."""
@@ -69,7 +71,8 @@ class Rows:
         for row, at in zip(tokens, chosen, strict=True):
             row[: self.lengths[at]] = self.rows[at]
         predicted = int((lengths - 1).sum() if with_source else (lengths - sources).sum())
-        return Batch(*map(torch.from_numpy, (tokens, sources, lengths)), predicted)
+        from_numpy = torch.from_numpy
+        return Batch(from_numpy(tokens), from_numpy(sources), from_numpy(lengths), predicted)
 
 
 def tokenized(

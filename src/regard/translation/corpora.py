@@ -18,6 +18,7 @@ from regard.translation.recipes import Recipe
 
 Pair = tuple[str, str]
 Placed = tuple[Pair, str]  # with the place where it stands, for the report
+Parts = tuple[list[Placed], list[Placed], list[Placed]]  # train, validation, test
 EXAMPLES = 3
 POCKET_TRIED = 1000
 HELD_OUT_IN = 160
@@ -69,21 +70,28 @@ def read_corpus(recipe: Recipe) -> Corpus:
     report = Report()
     if recipe.corpus == "pocket" and not recipe.source:
         train = list(pocket.pairs("train", recipe.pairs, recipe.seed))
-        return Corpus(train, *(list(pocket.pairs(s, POCKET_TRIED)) for s in ("val", "test")), report)
+        tried = list(pocket.pairs("val", min(recipe.validate_pairs, POCKET_TRIED)))
+        test = list(pocket.pairs("test", min(recipe.test_pairs, POCKET_TRIED)))
+        return Corpus(train, tried, test, report)
     if recipe.corpus in NAMED and not recipe.source:
-        train, validation, test = _named(NAMED[recipe.corpus], recipe, report)
+        parts = _named(NAMED[recipe.corpus], recipe, report)
     else:
-        paths = (recipe.source, recipe.target) if recipe.source else (recipe.corpus,)
-        train = read_files(paths, recipe, report)
-        validation = read_files((recipe.validation,), recipe, report) if recipe.validation else []
-        test = read_files((recipe.test,), recipe, report) if recipe.test else []
-        if not validation:
-            train, validation = _split(train)
-    validation, test = [pair for pair, _ in validation], [pair for pair, _ in test]
-    kept = _without_overlap(train, {fr for fr, _ in (*validation, *test)}, report)
+        parts = _files(recipe, report)
+    tried, test = ([pair for pair, _ in part] for part in parts[1:])
+    kept = _without_overlap(parts[0], {source for source, _ in (*tried, *test)}, report)
     if not kept:
         raise FileError(f"corpus {recipe.corpus!r}: no pair is left to train on")
-    return Corpus(kept, validation, test, report)
+    return Corpus(kept, tried, test, report)
+
+
+def _files(recipe: Recipe, report: Report) -> Parts:
+    paths = (recipe.source, recipe.target) if recipe.source else (recipe.corpus,)
+    train = read_files(paths, recipe, report)
+    validation = read_files((recipe.validation,), recipe, report) if recipe.validation else []
+    test = read_files((recipe.test,), recipe, report) if recipe.test else []
+    if not validation:
+        train, validation = _split(train)
+    return train, validation, test
 
 
 def _split(train: list[Placed]) -> tuple[list[Placed], list[Placed]]:
@@ -106,9 +114,7 @@ def _without_overlap(train: list[Placed], tried: set[str], report: Report) -> li
     return kept
 
 
-def _named(
-    named: Named, recipe: Recipe, report: Report
-) -> tuple[list[Placed], list[Placed], list[Placed]]:
+def _named(named: Named, recipe: Recipe, report: Report) -> Parts:
     def read(names: Sequence[str]) -> list[Placed]:
         found: list[Placed] = []
         for name in names:
@@ -116,9 +122,11 @@ def _named(
                 path = named_file(recipe.corpus, name, recipe.data_dir)
                 found += _usable(_tab_separated(path, named.columns, report), report)
             else:
-                paths = [named_file(recipe.corpus, f"{name}.{language}", recipe.data_dir)
-                         for language in (recipe.source_field, recipe.target_field)]  # fmt: skip
-                found += _usable(_side_by_side(*paths, report), report)
+                source, target = (
+                    named_file(recipe.corpus, f"{name}.{language}", recipe.data_dir)
+                    for language in (recipe.source_field, recipe.target_field)
+                )
+                found += _usable(_side_by_side(source, target, report), report)
         return found
 
     train = read(named.train)
@@ -139,7 +147,7 @@ def read_files(paths: Sequence[str], recipe: Recipe, report: Report) -> list[Pla
                 f"{', '.join(NAMED)}"
             )
     if len(found) == 2:
-        return _usable(_side_by_side(*found, report), report)
+        return _usable(_side_by_side(found[0], found[1], report), report)
     readers: dict[str, Callable[[Path, Recipe, Report], Iterator[Placed]]] = {
         ".tsv": _tsv, ".txt": _tsv, ".jsonl": _jsonl, ".parquet": _parquet,
     }  # fmt: skip
@@ -228,18 +236,24 @@ def _tsv(path: Path, recipe: Recipe, report: Report) -> Iterator[Placed]:
 
 def _jsonl(path: Path, recipe: Recipe, report: Report) -> Iterator[Placed]:
     for text, place in _lines(path, report):
-        try:
-            found = json.loads(text) if text is not None else None
-            found = found.get("translation", found)
-            pair = found[recipe.source_field], found[recipe.target_field]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            pair = (None, None)
         if text is None:
             continue
-        if all(isinstance(side, str) for side in pair):
-            yield pair, place
-        else:
+        pair = _fields(text, recipe)
+        if pair is None:
             report.add("malformed", place)
+        else:
+            yield pair, place
+
+
+def _fields(text: str, recipe: Recipe) -> Pair | None:
+    """Both sides of one JSON object, or of what it holds under "translation"."""
+    try:
+        found = json.loads(text)
+        found = found.get("translation", found)
+        source, target = found[recipe.source_field], found[recipe.target_field]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return (source, target) if isinstance(source, str) and isinstance(target, str) else None
 
 
 def _parquet(path: Path, recipe: Recipe, report: Report) -> Iterator[Placed]:

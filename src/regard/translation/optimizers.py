@@ -21,7 +21,7 @@ def rate(recipe: Recipe, step: int, steps: int) -> float:
     if step < warmup:
         return (step + 1) / warmup
     done = (step - warmup) / max(1, steps - warmup)
-    share = {
+    share: float = {
         "linear": 1 - done,
         "cosine": (1 + cos(pi * min(done, 1))) / 2,
         "inverse-sqrt": (warmup / (step + 1)) ** 0.5,

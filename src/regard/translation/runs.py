@@ -1,6 +1,6 @@
 """A run's folder: its recipe, its tokenizer, its log, and the states that it can go on from.
 
-    recipe.toml  tokenizer.json  log.jsonl  state-00001000.safetensors (and its .sha256)  best/
+recipe.toml  tokenizer.json  log.jsonl  state-00001000.safetensors (and its .sha256)  best/
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ class Run:
         if self._log is None:
             self._log = (self.folder / LOG).open("a", encoding="utf-8", buffering=1)
         self._log.write(json.dumps(facts, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
     def logged(self) -> Iterator[dict[str, Any]]:
         """What was logged; a last line that was cut off is passed over."""

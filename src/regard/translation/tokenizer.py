@@ -7,6 +7,7 @@ blank is put before the first word and taken away again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -117,7 +118,7 @@ class Tokenizer:
         while len(parts) > 1:
             ranked = [
                 (merges[pair], at)
-                for at, pair in enumerate(zip(parts, parts[1:], strict=False))
+                for at, pair in enumerate(pairwise(parts))
                 if pair in merges and rng.random() >= share
             ]
             if not ranked:

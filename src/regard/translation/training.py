@@ -18,7 +18,7 @@ from regard.model import Config, Transformer, load, loss, predicting, save
 from regard.translation import distributed
 from regard.translation.batches import Batch, Feed
 from regard.translation.corpora import Corpus, read_corpus
-from regard.translation.devices import Machine, choose
+from regard.translation.devices import choose
 from regard.translation.distributed import Place
 from regard.translation.optimizers import Average, Optimizers
 from regard.translation.recipes import Recipe
@@ -44,7 +44,9 @@ class Result:
 
     def lines(self) -> list[str]:
         """In words, and what to do next."""
-        told = [f"{self.steps:,} updates in {self.seconds:,.0f} s; best checkpoint: {self.best_folder}"]
+        told = [
+            f"{self.steps:,} updates in {self.seconds:,.0f} s; best checkpoint: {self.best_folder}"
+        ]
         if self.test is not None:
             told.append(f"test set: BLEU {self.test.bleu:.1f}, chrF {self.test.chrf:.1f}")
             told += self.test.signatures
@@ -78,9 +80,7 @@ class Objective(nn.Module):  # type: ignore[misc]
             )  # fmt: skip
         hidden = self.model.hidden(tokens, prefix=prefix).flatten(0, 1)
         logits = self.model.logits(hidden[places]).float()
-        apart = F.cross_entropy(
-            logits, labels, label_smoothing=recipe.smoothing, reduction="sum"
-        )
+        apart = F.cross_entropy(logits, labels, label_smoothing=recipe.smoothing, reduction="sum")
         return (apart + recipe.r_drop * _disagreement(logits)) / 2
 
 
@@ -96,7 +96,13 @@ class Trainer:
     """One run in one process."""
 
     def __init__(
-        self, run: Run, recipe: Recipe, corpus: Corpus, tokenizer: Tokenizer, place: Place, told: Told
+        self,
+        run: Run,
+        recipe: Recipe,
+        corpus: Corpus,
+        tokenizer: Tokenizer,
+        place: Place,
+        told: Told,
     ) -> None:
         self.run, self.recipe, self.corpus = run, recipe, corpus
         self.tokenizer, self.place, self.told = tokenizer, place, told
@@ -247,7 +253,8 @@ class Trainer:
         if not self.corpus.test or not (self.run.folder / BEST).is_dir():
             return None
         best = load(self.run.folder / BEST).to(self.machine.device)
-        scores = validate(best, self.tokenizer, self.corpus.test, self.machine.autocast())
+        pairs = self.corpus.test[: self.recipe.test_pairs]
+        scores = validate(best, self.tokenizer, pairs, self.machine.autocast())
         self.run.log(
             step=self.progress.step, finished=True, test_bleu=scores.bleu, test_chrf=scores.chrf,
             signatures=scores.signatures,
@@ -326,13 +333,15 @@ class Trainer:
     # --- Stopping ---------------------------------------------------------------------------
 
     def stop(self, number: int, frame: object = None) -> None:
-        """After this update, with a state; what a signal calls. The second one is not waited for."""
+        """What a signal calls: stop after this update, with a state; the second time at once."""
         if self.stopped_by is not None:
             raise KeyboardInterrupt
         self.stopped_by = number
 
     def _stopping(self) -> bool:
-        asked = distributed.total(float(self.stopped_by is not None), self.place, self.machine.device)
+        asked = distributed.total(
+            float(self.stopped_by is not None), self.place, self.machine.device
+        )
         return asked > 0
 
 
@@ -384,6 +393,7 @@ def train(recipe: Recipe, folder: str | Path, told: Told, resume: bool = False) 
             finished = trainer.train()
         test = trainer.tested() if finished and place.first else None
     finally:
+        run.close()
         distributed.leave(place)
     progress, number = trainer.progress, trainer.stopped_by or 0
     return Result(

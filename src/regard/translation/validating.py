@@ -70,7 +70,9 @@ def greedy(
 def _greedy(model: Transformer, tokens: Any) -> list[list[int]]:
     rows, length = tokens.shape
     device = model.embedding.weight.device
-    dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+    dtype = (
+        torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+    )
     most = length + length // 2 + MORE
     cache = Cache(model.config, rows, length + most, dtype=dtype, device=device)
     prefix = None if model.config.source_mask == "causal" else torch.full((rows,), length)

@@ -125,9 +125,7 @@ def _described(noun: Noun, plural: bool, chosen: list[Adjective]) -> list[str]:
     return words
 
 
-def _kind_of_determiner(
-    rng: Random, noun: Noun, plural: bool, determiners: Sequence[str]
-) -> str:
+def _kind_of_determiner(rng: Random, noun: Noun, plural: bool, determiners: Sequence[str]) -> str:
     one = noun.counted and not plural
     unfit = {"this": not noun.counted, "number": not plural, "many": one}
     kinds = [kind for kind in determiners if not unfit.get(kind)]
@@ -293,7 +291,12 @@ def _words_of(who: Phrase, done: Action, inverted: bool = False) -> list[str]:
     clitics = (*_reflexive(verb, person), *done.clitics)
     after = [NEGATIONS[done.negation][0] or ADVERBS[done.adverb]]
     before = ["ne"] * bool(done.negation)
-    helpers = {"going to": lexicon.GO, "want": lexicon.WANT, "can": lexicon.CAN, "must": lexicon.MUST}
+    helpers = {
+        "going to": lexicon.GO,
+        "want": lexicon.WANT,
+        "can": lexicon.CAN,
+        "must": lexicon.MUST,
+    }
     if done.tense == "past":
         helper = lexicon.BE if verb.with_être else lexicon.HAVE
         words = [*before, *clitics, _turned(helper.present[person], who, inverted), *after]

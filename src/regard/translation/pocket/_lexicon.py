@@ -21,7 +21,8 @@ NOUNS = {
         chien m dog | chat m cat | cheval m horse -chevaux | vache f cow | oiseau m bird -oiseaux
         mouton m sheep +sheep | souris f mouse +mice | lapin m rabbit | canard m duck
         poule f hen | cochon m pig | lion m lion | ours m bear | singe m monkey | renard m fox
-        chèvre f goat | éléphant m elephant | tortue f turtle | âne m donkey | loup m wolf +wolves""",
+        chèvre f goat | éléphant m elephant | tortue f turtle | âne m donkey
+        loup m wolf +wolves""",
     "food": """
         pomme f apple | poire f pear | orange f orange | tomate f tomato +tomatoes
         gâteau m cake | œuf m egg | biscuit m biscuit | banane f banana | cerise f cherry
@@ -43,7 +44,8 @@ NOUNS = {
         table f table | chaise f chair | lampe f lamp | chapeau m hat | manteau m coat
         robe f dress | chemise f shirt | chaussure f shoe | sac m bag | clé f key
         montre f watch | téléphone m telephone | stylo m pen | crayon m pencil | cadeau m present
-        boîte f box | bouteille f bottle | verre m glass | assiette f plate | couteau m knife +knives
+        boîte f box | bouteille f bottle | verre m glass | assiette f plate
+        couteau m knife +knives
         cuillère f spoon | fenêtre f window | porte f door | photo f photo | tableau m painting
         guitare f guitar | piano m piano | ballon m ball | parapluie m umbrella | fleur f flower
         arbre m tree | pierre f stone | lit m bed | miroir m mirror | horloge f clock
@@ -55,7 +57,8 @@ NOUNS = {
         maison f house | école f school | jardin m garden | ville f town | village m village
         marché m market | gare f station | parc m park | musée m museum | église f church
         restaurant m restaurant | hôtel m hotel | plage f beach | forêt f forest | ferme f farm
-        bibliothèque f library | hôpital m hospital -hôpitaux | théâtre m theatre | cuisine f kitchen
+        bibliothèque f library | hôpital m hospital -hôpitaux | théâtre m theatre
+        cuisine f kitchen
         bureau m office | château m castle | boulangerie f bakery | magasin m shop | usine f factory
         piscine f swimming pool | banque f bank | île f island | montagne f mountain
         pont m bridge | rue f street""",
@@ -247,7 +250,8 @@ IRREGULAR = """
     écrire écris écris écrit écrivons écrivez écrivent, écrir, écrit
     traduire traduis traduis traduit traduisons traduisez traduisent, traduir, traduit
     conduire conduis conduis conduit conduisons conduisez conduisent, conduir, conduit
-    construire construis construis construit construisons construisez construisent, construir, construit
+    construire construis construis construit construisons construisez construisent, construir, \
+construit
     voir vois vois voit voyons voyez voient, verr, vu
     ouvrir ouvre ouvres ouvre ouvrons ouvrez ouvrent, ouvrir, ouvert
     connaître connais connais connaît connaissons connaissez connaissent, connaîtr, connu
@@ -272,9 +276,11 @@ NAMES = {
 # Times, by the tenses that they go with.
 TIMES = {
     "present": """
-        tous les jours=every day | le lundi=on Mondays | le dimanche=on Sundays | le matin=in the morning
+        tous les jours=every day | le lundi=on Mondays | le dimanche=on Sundays
+        le matin=in the morning
         le soir=in the evening | en été=in summer | en hiver=in winter
-        chaque semaine=every week | à midi=at noon | le mardi=on Tuesdays | le samedi=on Saturdays""",
+        chaque semaine=every week | à midi=at noon
+        le mardi=on Tuesdays | le samedi=on Saturdays""",
     "now": "en ce moment=at the moment | maintenant=now",
     "past": """
         hier=yesterday | hier soir=last night | la semaine dernière=last week
@@ -283,7 +289,8 @@ TIMES = {
     "future": """
         demain=tomorrow | la semaine prochaine=next week | ce soir=tonight
         l'année prochaine=next year | dans deux heures=in two hours | bientôt=soon
-        demain matin=tomorrow morning | vendredi prochain=next Friday | le mois prochain=next month""",
+        demain matin=tomorrow morning | vendredi prochain=next Friday
+        le mois prochain=next month""",
 }  # fmt: skip
 
 
@@ -354,7 +361,9 @@ def english_plural(word: str) -> str:
 
 def _nouns() -> dict[str, tuple[Noun, ...]]:
     return {
-        kind: tuple(_noun(line, kind) for line in table.replace("\n", "|").split("|") if line.strip())
+        kind: tuple(
+            _noun(line, kind) for line in table.replace("\n", "|").split("|") if line.strip()
+        )
         for kind, table in NOUNS.items()
     }
 
@@ -406,8 +415,19 @@ def conjugated(infinitive: str) -> tuple[tuple[str, ...], str, str]:
     if infinitive.endswith("er"):
         strong = _strong(stem)
         soft = {"g": "ge", "c": "ç"}
-        we = (stem[:-1] + soft[stem[-1]] if stem[-1] == "c" else stem + "e") if stem[-1] in soft else stem
-        present = (strong + "e", strong + "es", strong + "e", we + "ons", stem + "ez", strong + "ent")
+        we = (
+            (stem[:-1] + soft[stem[-1]] if stem[-1] == "c" else stem + "e")
+            if stem[-1] in soft
+            else stem
+        )
+        present = (
+            strong + "e",
+            strong + "es",
+            strong + "e",
+            we + "ons",
+            stem + "ez",
+            strong + "ent",
+        )
         weak = stem[-2:-1] == "é" or strong == stem
         return present, (infinitive if weak else strong + "er"), stem + "é"
     if infinitive.endswith("ir"):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 FRENCH = (
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
-).split()
+    "zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix",
+    "onze", "douze", "treize", "quatorze", "quinze", "seize",
+)  # fmt: skip
 FRENCH_TENS = {2: "vingt", 3: "trente", 4: "quarante", 5: "cinquante", 6: "soixante"}
 ENGLISH = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen eighteen nineteen"
-).split()
-ENGLISH_TENS = "  twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nineteen",
+)  # fmt: skip
+ENGLISH_TENS = (
+    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+)  # fmt: skip
 
 
 def number_in_french(number: int, feminine: bool = False) -> str:
@@ -24,7 +28,9 @@ def number_in_french(number: int, feminine: bool = False) -> str:
         return "dix-" + FRENCH[number - 10]
     if number >= 80:
         rest = number - 80
-        return "quatre-vingt" + ("-" + (one if rest == 1 else number_in_french(rest)) if rest else "s")
+        return "quatre-vingt" + (
+            "-" + (one if rest == 1 else number_in_french(rest)) if rest else "s"
+        )
     tens, rest = (6, number - 60) if number >= 60 else divmod(number, 10)
     if rest == 0:
         return FRENCH_TENS[tens]

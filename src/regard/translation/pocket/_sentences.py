@@ -8,7 +8,7 @@ from random import Random
 
 from regard.translation.pocket import _grammar as grammar
 from regard.translation.pocket import _lexicon as lexicon
-from regard.translation.pocket._grammar import IL, JE, NOUS, VOUS, Action, Pair, Phrase
+from regard.translation.pocket._grammar import JE, NOUS, VOUS, Action, Pair, Phrase
 from regard.translation.pocket._numbers import number_in_english, number_in_french
 from regard.translation.pocket._writing import english, french
 
@@ -65,7 +65,9 @@ def _timed(rng: Random, clause: Clause, done: Action) -> Clause:
 
 
 def _place(rng: Random) -> Phrase:
-    return grammar.noun_phrase(rng, ("place",), determiners=("the", "this"), plain=rng.random() < 0.7)
+    return grammar.noun_phrase(
+        rng, ("place",), determiners=("the", "this"), plain=rng.random() < 0.7
+    )
 
 
 def _at(rng: Random, place: Phrase) -> Pair:
@@ -120,9 +122,7 @@ def going(rng: Random) -> Clause:
         done = replace(done, clitics=("y",), clitics_en="there")
     else:
         place = _place(rng)
-        done = replace(
-            done, fr=(f"à {place.fr}",), en=(f"to {place.en}",), combined=place.combined
-        )
+        done = replace(done, fr=(f"à {place.fr}",), en=(f"to {place.en}",), combined=place.combined)
     if rng.random() < 0.3:
         vehicle = rng.choice(MOUNTED)
         noun = next(each for each in lexicon.BY_KIND["vehicle"] if each.fr == vehicle)
@@ -200,7 +200,9 @@ def _comparative(word: str) -> str:
         return COMPARED[word]
     if word.endswith("y"):
         return word[:-1] + "ier"
-    syllables = sum(a in "aeiouy" and b not in "aeiouy" for a, b in zip(word, word[1:] + "#", strict=True))
+    syllables = sum(
+        a in "aeiouy" and b not in "aeiouy" for a, b in zip(word, word[1:] + "#", strict=True)
+    )
     if syllables - word.endswith("e") <= 1:
         return word + ("r" if word.endswith("e") else "er")
     return "more " + word
@@ -309,7 +311,11 @@ def asking(rng: Random) -> Clause:
         who = grammar.pronoun(rng)
     tense = rng.choice(("present", "past", "future", "want", "can", "going to"))
     done = replace(grammar.action(rng, verb, tense, negated=None), adverb="")
-    done = replace(done, negation=done.negation and "not") if not turned else replace(done, negation="")
+    done = (
+        replace(done, negation=done.negation and "not")
+        if not turned
+        else replace(done, negation="")
+    )
     if verb.kinds:
         done = grammar.with_object(done, grammar.object_of(rng, verb, who))
     asked = rng.choice((("", ""), ("", ""), ("où", "where"), ("quand", "when"),
@@ -346,7 +352,9 @@ def asking_for(rng: Random) -> Clause:
     done = Action(verb, rng.choice(PLAIN_TENSES[:3]))
     if rng.random() < 0.5:
         who = Phrase("qui", "who")
-        done = grammar.with_object(done, grammar.object_of(rng, verb, who, ("the", "this", "number")))
+        done = grammar.with_object(
+            done, grammar.object_of(rng, verb, who, ("the", "this", "number"))
+        )
         told = _told(who, done)
         return replace(told, mark="?")
     who = grammar.subject(rng)

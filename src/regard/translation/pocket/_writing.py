@@ -23,8 +23,10 @@ def french(words: list[str]) -> str:
     flat = [part for word in words for part in word.split()]
     for i, word in enumerate(flat):
         following = flat[i + 1] if i + 1 < len(flat) else ""
-        if out and (out[-1], word) in CONTRACTED and not (
-            word == "le" and begins_with_vowel(following)
+        if (
+            out
+            and (out[-1], word) in CONTRACTED
+            and not (word == "le" and begins_with_vowel(following))
         ):
             out[-1] = CONTRACTED[out[-1], word]
         else:

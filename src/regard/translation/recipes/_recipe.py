@@ -22,7 +22,7 @@ CHOICES = {
     "compile": ("auto", "yes", "no"),
     "parallel": ("ddp", "fsdp"),
 }
-POSITIVE = ("vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs",
+POSITIVE = ("vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs", "test_pairs",
             "longest", "checkpoint_every", "pairs", "average_last", "keep")  # fmt: skip
 SHARES = ("dropout", "smoothing", "bpe_dropout", "warmup", "average_decay", "beta2")
 
@@ -56,6 +56,7 @@ class Recipe:
     kv_heads: int = 0
     head_dim: int = 64
     hidden: int = 0
+    scale_embeddings: bool = False
     source_mask: str = "prefix"
     dropout: float = 0.1
     with_source: bool = False
@@ -86,6 +87,7 @@ class Recipe:
     # Validation: every so many updates, on so many pairs; `patience` 0 never stops early.
     validate_every: int = 500
     validate_pairs: int = 1000
+    test_pairs: int = 5000
     patience: int = 0
     checkpoint_every: int = 500
     keep: int = 2
@@ -128,7 +130,7 @@ class Recipe:
     def model_words(self) -> dict[str, Any]:
         """What of it describes the model."""
         names = ("width", "layers", "heads", "kv_heads", "head_dim", "hidden", "source_mask",
-                 "dropout")  # fmt: skip
+                 "dropout", "scale_embeddings")  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
     def written(self) -> str:
