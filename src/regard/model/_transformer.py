@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from regard._errors import SizeLimitError
 from regard.model._cache import Cache
 from regard.model._config import Config
+from regard.model._dropout import dropped
 from regard.ops import Inspect, Inspection, attention
 
 Tensor = Any
@@ -109,7 +110,7 @@ class Block(nn.Module):  # type: ignore[misc]
         return self.norm_1(x) if self.norm_first else x
 
     def _dropped(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropped(x, self.dropout, self.training)
 
 
 class Transformer(nn.Module):  # type: ignore[misc]
@@ -212,7 +213,7 @@ class Transformer(nn.Module):  # type: ignore[misc]
             at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
             x = x if turns is not None else x + at[0]
-        return F.dropout(x, config.dropout, self.training) if config.dropout else x, turns
+        return dropped(x, config.dropout, self.training), turns
 
 
 def _turns(config: Config) -> Tensor | None:
