@@ -175,8 +175,8 @@ def main() -> None:
                 make, dtype = CONTESTANTS[name]
                 ready[name] = make(folder, sources, beam, dtype, new)
             seconds = interleaved_medians(ready, arguments.runs)
-            print(f"\n{arguments.sentences:,} sentences, {'beam 5' if beam == 5 else f'beam {beam}'}"
-                  f"{' (greedy)' if beam == 1 else ''}")  # fmt: skip
+            kind = "greedy" if beam == 1 else f"beam {beam}"
+            print(f"\n{arguments.sentences:,} sentences, {kind}")
             grown = {name: memory(name, folder, arguments.sentences, beam, new) for name in seconds}
             for name, took in seconds.items():
                 print(f"{name:24} {took:8.2f} s   {took / seconds['regard']:5.2f}x"
