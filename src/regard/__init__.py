@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
+    from regard.hf import open_head
     from regard.kernel import set_threads
     from regard.ops import (
         Inspect,
@@ -53,6 +54,7 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
+    "regard.hf": ("open_head",),
     "regard.kernel": ("set_threads",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
@@ -93,6 +95,7 @@ __all__ = [
     "explore",
     "library_names",
     "multi_head_attention",
+    "open_head",
     "read_trace",
     "rewrites",
     "self_attention",
