@@ -31,6 +31,8 @@ help:
 
 demo: $(VENV)/installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+	@$(MAKE) --no-print-directory $(VENV)/with-translate
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/translator.sh
 
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n auto $(TESTS)
@@ -77,9 +79,11 @@ $(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt $(COMPILED)
 
 $(VENV)/with-test: EXTRAS := test exact figures torch dask parquet translate hf
 $(VENV)/with-check: EXTRAS := check
+$(VENV)/with-translate: EXTRAS := translate
 $(VENV)/with-docs: EXTRAS := docs
 $(VENV)/with-bench: EXTRAS := bench exact figures hf torch translate
-$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs $(VENV)/with-bench: $(VENV)/installed scripts/requirements.py
+$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs $(VENV)/with-bench $(VENV)/with-translate: \
+		$(VENV)/installed scripts/requirements.py
 	@echo 'Installing the extras: $(EXTRAS) …'
 	@$(REQUIREMENTS) extras $(EXTRAS) > $@.txt
 	@$(INSTALL) --requirement $@.txt
