@@ -59,7 +59,8 @@ class Attention(nn.Module):  # type: ignore[misc]
         q, k, v = self.heads(x, turns)
         if cache is not None:
             k, v = cache.put(layer, k, v)
-        context = attention(q, k, v, **seen)
+        # The cache may hold wider numbers than the weights have.
+        context = attention(q.to(k.dtype), k, v.to(k.dtype), **seen).to(x.dtype)
         return self.wo(context.transpose(1, 2).flatten(2))
 
 
@@ -191,8 +192,9 @@ class Transformer(nn.Module):  # type: ignore[misc]
             x = x + (table[before:after] if places is None else table[places])
         else:
             at = self.turns[:, before:after] if places is None else self.turns[:, places]
+            at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
-            x = x if turns is not None else x + at[0].to(x.dtype)
+            x = x if turns is not None else x + at[0]
         return F.dropout(x, config.dropout, self.training) if config.dropout else x, turns
 
 
