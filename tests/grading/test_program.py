@@ -182,6 +182,9 @@ SOLUTION = (LIBRARY / "torch-self-attention-solution.py").read_text(encoding="ut
         ("dim=-1", "dim=0", 4 / 3, "The softmax is taken over the batch"),
         ("scores = torch", "assert len(x) == 1 or True\n        scores = torch", 2, None),
         ("k.transpose(-2, -1)", "k[:1].transpose(-2, -1)", 4 / 3, "fails only when batch > 1"),
+        ("weights = F.softmax(scores, dim=-1)",
+         "weights = scores.exp() / scores.exp().sum(-1, keepdim=True)", 2,
+         "overflows for scores above 88"),
         ("query = nn.Linear(d_model, d_model", "query = nn.Linear(d_model, 5", 0, "RuntimeError"),
     ],
 )  # fmt: skip
