@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import explore
+    from regard import explore, hf
     from regard._errors import (
         AssignmentError,
         CheckpointError,
@@ -54,7 +54,7 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
-    "regard.hf": ("open_head",),
+    "regard.hf": ("hf", "open_head"),
     "regard.kernel": ("set_threads",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
@@ -93,6 +93,7 @@ __all__ = [
     "conventions",
     "count",
     "explore",
+    "hf",
     "library_names",
     "multi_head_attention",
     "open_head",
