@@ -3,7 +3,7 @@
 A sample is n = 64 keys in d = 64 dimensions, their products with one query, and the softmax. The
 loop draws whole keys, one sample after the other; so do the vectorised contestants called "keys".
 Those called "products" draw the n products from their joint law, as the experiment does. All work
-in float64, and all must find the same variance. torch works with as many threads as it likes.
+in float64, and all must find the same variance. torch and regard use all cores that there are.
 """
 
 import json
