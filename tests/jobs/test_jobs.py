@@ -191,7 +191,10 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
 
 
 def test_a_worker_killed_in_mid_sweep_changes_nothing(
-    work: Any, tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+    work: Any,
+    tmp_path: Path,
+    cluster: tuple[str, list[subprocess.Popen[bytes]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, workers = cluster
     folder, grid = tmp_path / "records", {"beta": range(1, 41)}
@@ -212,6 +215,11 @@ def test_a_worker_killed_in_mid_sweep_changes_nothing(
     assert swept.table == sweep("norm-noise", grid, seed=5, samples=40_000).table
     failing = run_jobs(work.failing, numbers(5), cluster=address, keep_going=True)
     assert [outcome.record for outcome in failing] == [0, 1, 2, None, 4]
+    workers[1].kill()
+    workers[1].wait()
+    monkeypatch.setattr("regard.jobs._cluster.WORKERS_PATIENCE", 1)
+    with pytest.raises(JobError, match="no worker came to the cluster at 'tcp://127"):
+        run_jobs(work.drawn, numbers(2), cluster=address)
 
 
 def test_a_cluster_that_is_not_there_is_named(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
