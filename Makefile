@@ -52,6 +52,7 @@ format: $(VENV)/with-check
 
 docs: $(VENV)/with-test $(VENV)/with-docs
 	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python scripts/gallery.py docs/gallery
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/with-bench
