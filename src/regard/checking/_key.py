@@ -56,8 +56,9 @@ class Key:
             if name in answers
         }
         judging = _Judging(self, fitted)
-        for name in fitted:
-            judging.judged[name] = judging.judge(name)
+        with np.errstate(all="ignore"):  # −∞ and NaN are compared, not computed with
+            for name in fitted:
+                judging.judged[name] = judging.judge(name)
         return judging.judged
 
     def pairs(self, step: str) -> list[_Pair]:
