@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from regard.graph.operation import Array
 from regard.graph.rewrites import Rewrite
 from regard.graph.run import Run
 from regard.graph.run import run as run_graph
-from regard.mistakes import CATALOGUE, Cause, Committed, Mistake, commit, commit_all, replay
+from regard.mistakes import CATALOGUE, Cause, Committed, Mistake, commit, commit_all, replay, same
 
 # How much the numbers must say (in bits) before one mistake, or a pair of them, is named: among
 # thousands of candidates, some number of two digits comes out by chance.
@@ -29,18 +28,13 @@ TINY = 1e-6
 Causes = tuple[Cause, ...]
 
 
-class _Pair(NamedTuple):
-    causes: Causes
-    value: Array
-
-
 class Key:
     """Judges answers to the steps of one run; what it works out once serves every answer."""
 
     def __init__(self, run: Run, mistakes: Iterable[Mistake] = CATALOGUE) -> None:
         self.run = run
         self.mistakes = tuple(mistakes)
-        self._pairs: dict[str, list[_Pair]] = {}
+        self._pairs: dict[str, list[Committed]] = {}
         self._rounded: dict[tuple[int | None, float], Run] = {}
 
     @cached_property
@@ -61,24 +55,29 @@ class Key:
                 judging.judged[name] = judging.judge(name)
         return judging.judged
 
-    def pairs(self, step: str) -> list[_Pair]:
-        """What two mistakes at once make of a step."""
+    def pairs(self, step: str) -> list[Committed]:
+        """What two mistakes at once make of a step, each in whichever order they can be made."""
         if step not in self._pairs:
-            visible: list[tuple[Rewrite, Committed]] = []
-            for rewrite, one in self.singles:
-                if step in one.changed and step in one.values and not _same(one, visible, step):
-                    visible.append((rewrite, one))
-            found: list[_Pair] = []
-            for (first, a), (second, b) in combinations(visible, 2):
-                if a.words == b.words:
-                    continue
-                both = commit(self.run, first | second, (*a.causes, *b.causes)) or commit(
-                    self.run, second | first, (*a.causes, *b.causes)
-                )
-                if both and step in both.values:
-                    found.append(_Pair(both.causes, both.values[step]))
+            found: list[Committed] = []
+            for (one, a), (other, b) in combinations(self._visible(step), 2):
+                if a.words != b.words:
+                    causes = (*a.causes, *b.causes)
+                    both = commit(self.run, one | other, causes, step) or commit(
+                        self.run, other | one, causes, step
+                    )
+                    found += [both] if both and step in both.values else []
             self._pairs[step] = found
         return self._pairs[step]
+
+    def _visible(self, step: str) -> list[tuple[Rewrite, Committed]]:
+        """The ways to make a mistake that change a step, each in another way."""
+        found: list[tuple[Rewrite, Committed]] = []
+        for rewrite, one in self.singles:
+            if step in one.changed and step in one.values:
+                value = one.values[step]
+                if not any(same(value, other.values[step]) for _, other in found):
+                    found.append((rewrite, one))
+        return found
 
     def rounded(self, decimals: int | None, share: float) -> Run:
         """The run with every step rounded."""
@@ -86,15 +85,6 @@ class Key:
             numbers = Rounded(self.run.graph, decimals, share)
             self._rounded[decimals, share] = run_graph(self.run.graph, self.run.givens, numbers)
         return self._rounded[decimals, share]
-
-
-def _same(one: Committed, others: list[tuple[Rewrite, Committed]], step: str) -> bool:
-    value = one.values[step]
-    return any(
-        value.shape == other.values[step].shape
-        and np.allclose(value, other.values[step], rtol=1e-9, atol=1e-12, equal_nan=True)
-        for _, other in others
-    )
 
 
 def _fitted(answer: Answer, shape: tuple[int, ...]) -> Answer:
@@ -284,8 +274,8 @@ class _Judging:
                 return self._named(name, answer, causes, words)
         if causes := self._by_one_rounded(name, answer):
             return self._named(name, answer, causes)
-        if answer.bits < BITS_FOR_TWO:
-            return None
+        if answer.bits < BITS_FOR_TWO or any(not self.judged[s].is_accepted for s in own):
+            return None  # too little to go by, or one mistake too many
         right = {s for s, judgement in self.judged.items() if judgement.verdict == Verdict.RIGHT}
         flips = list(sign_slips(self.run, name, answer, right))
         if flips:
@@ -294,7 +284,7 @@ class _Judging:
             return Judgement(
                 Verdict.SLIP, words, (), self._differences(name), name, decimals=answer.decimals
             )
-        pairs = [pair.causes for pair in self.key.pairs(name) if answer.is_near(pair.value)]
+        pairs = [p.causes for p in self.key.pairs(name) if answer.is_near(p.values[name])]
         return self._named(name, answer, tuple(pairs))
 
     def _by_one_rounded(self, name: str, answer: Answer) -> tuple[Causes, ...]:
