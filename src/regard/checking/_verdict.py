@@ -50,7 +50,8 @@ class Judgement:
 
     `causes` are explanations that fit equally well, each of one mistake or of a pair. `words` say
     what no list can: why it cannot be graded, what kind of slip it is, from what it was carried.
-    `first` names the earlier step from which on the numbers differ, where one is known.
+    `first` names the earlier step from which on the numbers differ, where one is known. What
+    `is_missing` was not answered at all.
     """
 
     verdict: Verdict
@@ -59,6 +60,7 @@ class Judgement:
     differences: tuple[Difference, ...] = ()
     first: str = ""
     decimals: int | None = None
+    is_missing: bool = False
 
     @property
     def is_accepted(self) -> bool:

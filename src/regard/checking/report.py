@@ -78,6 +78,12 @@ class Report(Shown):
         for finding in self.findings:
             if not only or finding.asked in only or finding.step in only:
                 blocks += self._blocks(finding)
+        if missing := [self._named(f) for f in self.findings if f.judgement.is_missing]:
+            read = ", ".join(f.asked for f in self.findings if f.read) or "nothing"
+            words = (
+                f"No answer was found to: {', '.join(missing)}. Read from {self.answers}: {read}."
+            )
+            blocks.append(Note((words,)))
         blocks += [Note((note,)) for note in self.notes]
         return Document(self.title, tuple(blocks))
 
@@ -118,8 +124,7 @@ class Report(Shown):
     def _blocks(self, finding: Finding) -> Iterator[Block]:
         """What there is to say about a finding beyond its verdict."""
         judgement = finding.judgement
-        quiet = (Verdict.RIGHT, Verdict.BY_HAND)
-        if finding.verdict in quiet:
+        if finding.verdict in (Verdict.RIGHT, Verdict.BY_HAND) or judgement.is_missing:
             return
         words = self._with_names(judgement.words)
         if finding.verdict in (Verdict.ROUNDED, Verdict.CARRIED):
@@ -132,7 +137,7 @@ class Report(Shown):
             yield Paragraph((f"Read from {finding.read}.",))
         if finding.verdict == Verdict.UNGRADABLE:
             yield Paragraph((f"Not gradable: {words}",))
-        elif words and (self.hint != "where" or finding.verdict == Verdict.WRONG):
+        elif words and self.hint != "where":
             yield Paragraph((words,))
         if judgement.causes and self.hint != "where":
             yield from self._causes(judgement)
@@ -187,6 +192,8 @@ class Report(Shown):
         yield Table(header, rows)
 
     def _solution(self, finding: Finding) -> Iterator[Block]:
+        if finding.wanted:
+            yield Paragraph((f"Right is: {finding.wanted}",))
         if finding.step:
             trace = self.traces[finding.variant]
             step = trace.run.graph.step(finding.step)
@@ -242,6 +249,8 @@ class Report(Shown):
 
 
 def _verdict(judgement: Judgement) -> str:
+    if judgement.is_missing:
+        return "not gradable: no answer was found"
     if judgement.verdict == Verdict.RIGHT and judgement.decimals is not None:
         plural = "" if judgement.decimals == 1 else "s"
         return f"right to the {judgement.decimals} decimal{plural} given"
