@@ -20,6 +20,7 @@ VERBS = {
     "check": "check answers: what is right, and what went wrong where",
     "count": "count the operations and the memory of a computation",
     "grade": "grade submitted programs, run shut in",
+    "new": "make an exercise with pleasant numbers, its sheets, a variant for each student",
     "info": "say what is installed and which parts can be used",
 }
 EPILOG = """examples:
