@@ -190,6 +190,11 @@ def _discriminates(run: Run, inherent: Discrimination) -> bool:
 
 # ---- words ---------------------------------------------------------------------------------
 
+TITLES = {
+    "dot-product": "Dot-product attention", "attention": "Attention",
+    "self-attention": "Self-attention", "cross-attention": "Cross-attention",
+    "multi-head": "Multi-head attention",
+}  # fmt: skip
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
          "eleven", "twelve")  # fmt: skip
 
@@ -232,7 +237,7 @@ def _scaling(scale: Any) -> str:
 def _exercise(wish: Wish, givens: Mapping[str, Any], run: Run) -> Exercise:
     numbers = {name: value.tolist() for name, value in givens.items()}
     variant = Variant(wish.kind, numbers, _options(wish))
-    title = f"{wish.kind.replace('-', ' ').capitalize()} by hand, number {wish.seed}"
+    title = f"{TITLES[wish.kind]} by hand, number {wish.seed}"
     exercise = Exercise(title, {MAIN: variant}, tuple(_questions(run)), _situation(wish))
     # Read back, so that what is handed on is what everybody else reads from the file.
     return replace(read_exercise(to_toml(exercise), f"seed {wish.seed}"))

@@ -43,7 +43,7 @@ class StudentSheet(Shown):
             blocks += at.paragraphs(asked.text)
             if isinstance(asked.question, AskedSteps):
                 blocks.append(Paragraph(tuple(self._wanted(at, asked.question.step))))
-        blocks += [Heading("How to hand in", 2), Paragraph((HANDING_IN,))]
+        blocks += [Heading("How to hand in", 1), Paragraph((HANDING_IN,))]
         blocks.append(Code("toml", self.template()))
         return Document(self.exercise.title, tuple(blocks))
 
@@ -57,12 +57,12 @@ class StudentSheet(Shown):
         yield "."
 
     def template(self) -> str:
-        """An answer file to fill in: a question mark for each number."""
+        """An answer file to fill in: a question mark for each number, nothing that counts yet."""
         trace = Answering(self.exercise).trace(MAIN)
-        lines = ["# answers.toml: write a number in the place of each ?"]
+        lines = ["# answers.toml: take away the # before a line and put a number for each ?"]
         for asked in self.exercise.asked:
             if isinstance(asked.question, AskedSteps):
-                lines += [f"{step} = {_blank(trace[step].shape)}" for step in asked.question.step]
+                lines += [f"# {step} = {_blank(trace[step].shape)}" for step in asked.question.step]
         return "\n".join(lines)
 
 
