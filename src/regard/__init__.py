@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard import explore
     from regard._errors import (
         AssignmentError,
+        CheckpointError,
         ExerciseError,
         FileError,
         JobError,
@@ -42,12 +44,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "regard._errors": (
-        "AssignmentError", "ExerciseError", "FileError", "JobError", "MissingExtraError",
-        "NoSuchExerciseError", "NoSuchStepError", "NumberError", "OptionError", "RegardError",
-        "RewriteError", "SandboxError", "ShapeError", "SizeLimitError",
+        "AssignmentError", "CheckpointError", "ExerciseError", "FileError", "JobError",
+        "MissingExtraError", "NoSuchExerciseError", "NoSuchStepError", "NumberError",
+        "OptionError", "RegardError", "RewriteError", "SandboxError", "ShapeError",
+        "SizeLimitError",
     ),
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
+    "regard.explore": ("explore",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -61,6 +65,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AssignmentError",
+    "CheckpointError",
     "ExerciseError",
     "FileError",
     "Inspect",
@@ -83,6 +88,7 @@ __all__ = [
     "check",
     "conventions",
     "count",
+    "explore",
     "library_names",
     "multi_head_attention",
     "read_trace",

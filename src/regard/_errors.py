@@ -10,7 +10,8 @@ RegardError
 ├── FileError           (ValueError)   a file that cannot be read, with its place and line
 │   ├── NoSuchExerciseError            neither a file nor an exercise of the library
 │   ├── ExerciseError                  an exercise file that breaks the format
-│   └── AssignmentError                a pasted assignment that cannot be understood
+│   ├── AssignmentError                a pasted assignment that cannot be understood
+│   └── CheckpointError                a model's folder that is damaged or of another kind
 ├── JobError            (RuntimeError) a piece of work that failed, or a cluster that is not there
 ├── SandboxError        (RuntimeError) nothing here shuts strangers' programs in
 └── MissingExtraError   (ImportError)  an optional part that is not installed
@@ -73,6 +74,10 @@ class AssignmentError(FileError):
 
 class JobError(RegardError, RuntimeError):
     """A piece of work that failed, or a cluster that is not there."""
+
+
+class CheckpointError(FileError):
+    """A model's folder that is damaged or of another kind."""
 
 
 class SandboxError(RegardError, RuntimeError):

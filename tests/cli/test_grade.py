@@ -50,7 +50,8 @@ def test_a_wrong_one_beside_it_ends_with_1(
     wrong.write_text(RIGHT.replace("axis=1, keep", "axis=0, keep"), encoding="utf-8")
     assert main(["grade", "numpy-multi-head", right, str(wrong), "--json"]) == 1
     first, second = json.loads(capsys.readouterr().out)
-    assert (first["points"], second["points"]) == (2, 0)
+    assert (first["points"], second["points"]) == (2, 1)
+    assert "columns instead of the rows" in second["items"][1]["message"]
 
 
 def test_a_notebook_is_a_program(
@@ -83,7 +84,9 @@ def test_a_notebook_that_is_none_is_told(
     notebook = tmp_path / "it.ipynb"
     notebook.write_bytes(content)
     assert main(["grade", "numpy-multi-head", str(notebook), "--trust"]) == 2
-    assert message in capsys.readouterr().err
+    printed = capsys.readouterr().out
+    assert "it.ipynb: 0 of 2 points" in printed
+    assert message in printed
 
 
 def test_a_submission_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

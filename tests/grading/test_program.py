@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from functools import cache
 
 import pytest
 
 import regard
-from regard.exercises import load_exercise, read_exercise
+from regard.exercises import Exercise, load_exercise, read_exercise
 from regard.exercises._library import LIBRARY
-from regard.grading import Grade, Limits, grade_program, isolation
+from regard.grading import Finding, Grade, Grader, Item, Limits, Submission, isolation
 from regard.grading._grade import grade_from
 from regard.grading._sandbox import Isolation
 
@@ -38,8 +40,17 @@ def multi_head_attention(X, Wq, Wk, Wv, H):
 """
 
 
+@cache
+def grader(name: str) -> Grader:
+    return Grader(load_exercise(name))
+
+
 def graded(name: str, program: str, shut_in: Isolation) -> Grade:
-    return grade_program(load_exercise(name), "it", program, shut_in, LIMITS)
+    return grader(name).grade(Submission("it", "it.py", program.encode()), shut_in, LIMITS)
+
+
+def graded_by(exercise: Exercise, program: str, shut_in: Isolation) -> Grade:
+    return Grader(exercise).grade(Submission("it", "it.py", program.encode()), shut_in, LIMITS)
 
 
 def found(grade: Grade) -> str:
@@ -56,7 +67,7 @@ def test_the_program_of_the_course_is_right_and_overflows(bubblewrap: Isolation)
 @pytest.mark.parametrize(
     ("change", "to", "points", "says"),
     [
-        ("K.shape[1])", "X.shape[1])", 1, "fails when d_k is 3 instead of 6"),
+        ("K.shape[1])", "X.shape[1])", 1.5, "fails when d_k is 3 instead of 6"),
         ("    Q = X @ Wq", "    X -= X.mean()\n    Q = X @ Wq", 0, "input X in place"),
         ("    Q = X @ Wq", "    X *= 1.0\n    Q = X @ Wq", 2, None),
         ("    Q = X @ Wq", "    X *= 1 + 1e-12\n    Q = X @ Wq", 1.5, "input X in place"),
@@ -147,11 +158,11 @@ def attend(X, Wq, Wk, Wv):
 
 def test_looking_ahead_is_found(bubblewrap: Isolation) -> None:
     exercise = read_exercise(CAUSAL, "causal.toml")
-    right = grade_program(exercise, "it", MASKED, bubblewrap, LIMITS)
+    right = graded_by(exercise, MASKED, bubblewrap)
     assert right.is_right
     assert not right.findings
     looking = MASKED.replace("-np.inf), 1)", "-np.inf), 2)")
-    grade = grade_program(exercise, "it", looking, bubblewrap, LIMITS)
+    grade = graded_by(exercise, looking, bubblewrap)
     assert grade.points == 0
     assert "not causal: context 1 changes when token 2 changes" in found(grade)
 
@@ -164,12 +175,13 @@ SOLUTION = (LIBRARY / "torch-self-attention-solution.py").read_text(encoding="ut
 @pytest.mark.parametrize(
     ("change", "to", "points", "says"),
     [
-        ("", "", 2, None),
+        ("import", "import", 2, None),
         ("bias=False", "bias=True", 2, None),
         ("self.key =", "self.other = nn.Linear(2, 2)\n        self.key =", 2, "judged by its own"),
-        ("dim=-1", "dim=0", 2 / 3, None),
+        ("dim=-1", "dim=1", 4 / 3, "columns instead.*F.softmax.scores, dim=-2"),
+        ("dim=-1", "dim=0", 4 / 3, "The softmax is taken over the batch"),
         ("scores = torch", "assert len(x) == 1 or True\n        scores = torch", 2, None),
-        ("k.transpose(-2, -1)", "k[:1].transpose(-2, -1)", 0, "fails only when batch > 1"),
+        ("k.transpose(-2, -1)", "k[:1].transpose(-2, -1)", 4 / 3, "fails only when batch > 1"),
         ("query = nn.Linear(d_model, d_model", "query = nn.Linear(d_model, 5", 0, "RuntimeError"),
     ],
 )  # fmt: skip
@@ -178,9 +190,7 @@ def test_a_module_is_judged_by_its_own_parameters(
 ) -> None:
     pytest.importorskip("torch")
     assert change in SOLUTION
-    grade = graded(
-        "torch-self-attention", SOLUTION.replace(change, to) if change else SOLUTION, bubblewrap
-    )
+    grade = graded("torch-self-attention", SOLUTION.replace(change, to, 1), bubblewrap)
     assert grade.points == pytest.approx(points), grade
     words = "\n".join([grade.reason, found(grade), *(item.message for item in grade.items)])
     assert says is None or re.search(says, words), words
@@ -274,10 +284,6 @@ def test_another_user_reads_nothing_private(
 
 
 def test_a_grade_comes_back_from_json() -> None:
-    import json
-
-    from regard.grading import Finding, Item
-
     items = (Item("a", 1, 2, "wrong", "m", ("x",)), Item("b", 1, 1, "right"))
     grade = Grade("s", "graded", items, "", (Finding("size", "f", 0.25),), ("r",), "p")
     assert grade_from(json.loads(json.dumps(grade.to_dict()))) == grade

@@ -13,14 +13,15 @@ from regard.model import Config, Transformer  # noqa: E402
 torch.set_num_threads(1)
 
 SIZES: dict[str, Any] = {
-    "vocabulary": 53, "width": 20, "layers": 2, "heads": 3, "head_dim": 14, "hidden": 37,
+    "vocabulary": 53, "width": 21, "layers": 2, "heads": 3, "head_dim": 14, "hidden": 37,
     "longest": 43,
 }  # fmt: skip
 SHAPES: dict[str, dict[str, Any]] = {
     "llama": {},
-    "llama, grouped": {"heads": 6, "kv_heads": 2},
+    "llama, narrow": {"width": 20},
+    "llama, grouped": {"width": 30, "heads": 6, "kv_heads": 2},
     "llama, untied, biased": {"tied": False, "bias": True},
-    "gpt2": {"shape": "gpt2", "heads": 5, "head_dim": 4},
+    "gpt2": {"shape": "gpt2", "width": 20, "heads": 5, "head_dim": 4},
     "vaswani": {"shape": "vaswani"},
     "between": {"norm": "layer", "positions": "rotary", "feed_forward": "gelu"},
 }

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.ops.paths import NUMPY_PATHS, PATHS, inspected, on_path, path_named
 
 import regard
+from regard.ops import _numpy
+from regard.ops._arguments import pose
 
 SIZES = (1, 5, 63, 64, 65, 127, 257, 513)
 BATCH, HEADS, KV_HEADS, D_K, D_V = 2, 6, 3, 7, 11
 Rng = np.random.Generator
-Case = tuple[Callable[..., Any], Callable[..., Any], Callable[..., None]]
+TYPES = ("float64", "float32", "float16", "bfloat16")
 
 
 def options_for(case: str, rng: Rng, queries: int, keys: int) -> dict[str, Any]:
@@ -53,62 +56,79 @@ def operands(rng: Rng, queries: int, keys: int, dtype: Any = np.float64) -> list
     return [rng.normal(size=(BATCH, *shape)).astype(dtype) for shape in shapes]
 
 
+def type_named(name: str) -> Any:
+    return pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else np.dtype(name)
+
+
+def pairs(case: str, dtype: str) -> Iterator[tuple[int, int]]:
+    """How many queries and keys: all cases together meet every pair of sizes.
+
+    Half precision is read and written like the others, and computed as float32 is.
+    """
+    sizes = SIZES if dtype in ("float64", "float32") else SIZES[:6]
+    shift = CASES.index(case) + 3 * TYPES.index(dtype)
+    for place, queries in enumerate(sizes):
+        yield queries, sizes[(5 * place + shift) % len(sizes)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("queries", SIZES)
-def test_sizes(
-    case: str,
-    queries: int,
-    rng: Rng,
-    attend: Callable[..., Any],
-    oracle: Callable[..., Any],
-    same: Callable[..., None],
-) -> None:
-    start = (SIZES.index(queries) + CASES.index(case)) % 2
-    for keys in SIZES[start::2]:
-        given = operands(rng, queries, keys)
-        options = options_for(case, rng, queries, keys)
-        same(attend(*given, **options), oracle(*given, **options), case=f"{queries}×{keys}")
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("queries", [3, 65])
-def test_inspection(
-    case: str,
-    queries: int,
-    rng: Rng,
-    attend: Callable[..., Any],
-    oracle: Callable[..., Any],
-    same: Callable[..., None],
-    same_inspection: Callable[..., None],
-) -> None:
-    for keys in SIZES:
-        given = operands(rng, queries, keys)
-        options = options_for(case, rng, queries, keys)
-        asked = regard.Inspect(top=4, entropy=True, received=True, rows=(0, -1, queries // 2))
-        output, seen = attend(*given, inspect=asked, **options)
-        wanted, expected = oracle(*given, inspect=asked, **options)
-        same(output, wanted, case=f"{queries}×{keys}")
-        same_inspection(seen, expected, case=f"{queries}×{keys}")
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("case", CASES)
-def test_types(
+def test_output_inspection_and_gradients(
     case: str,
     dtype: str,
     rng: Rng,
-    attend: Callable[..., Any],
-    oracle: Callable[..., Any],
     same: Callable[..., None],
+    same_inspection: Callable[..., None],
 ) -> None:
-    if dtype == "bfloat16":
-        dtype = pytest.importorskip("ml_dtypes").bfloat16
-    for queries, keys in ((5, 3), (67, 131)):
-        given = operands(rng, queries, keys, dtype)
+    own = type_named(dtype)
+    for queries, keys in pairs(case, dtype):
+        posed = pose(*operands(rng, queries, keys, own), **options_for(case, rng, queries, keys))
+        problem, reference = posed.problem, _numpy.REFERENCE
+        exact = problem.in_float64()
+        asked = regard.Inspect(top=4, entropy=True, received=True, rows=(0, -1, queries // 2))
+        want, expected = inspected(posed, exact, asked, reference)
+        d_output = rng.normal(size=problem.output_shape)
+        d_output = _numpy.narrowed(d_output.astype(problem.real), dtype)
+        d_exact = _numpy.widened(d_output, dtype).astype(float)
+        slopes = reference.backward(exact, *reference.forward(exact), d_exact, with_bias=True)
+        for name in NUMPY_PATHS:
+            where = f"{name}, {queries}×{keys}"
+            with on_path(name):
+                path = path_named(name)
+                output, log_sum_exp = path.forward(problem)
+                have, seen = inspected(posed, problem, asked, path)
+                found = path.backward(problem, output, log_sum_exp, d_output, with_bias=True)
+            assert have.dtype == own
+            same(have, want, dtype, where)
+            same_inspection(seen, expected, problem.real, where)
+            for letter, a, b in zip(found._fields, found, slopes, strict=True):
+                if b is not None:
+                    a = a if letter in ("bias", "sinks") else _numpy.widened(a, dtype)
+                    same(a, b, dtype, f"d_{letter}, {where}", of_terms=queries)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tensors(
+    case: str, rng: Rng, oracle: Callable[..., Any], same: Callable[..., None],
+    same_inspection: Callable[..., None],
+) -> None:  # fmt: skip
+    pytest.importorskip("torch")
+    asked = regard.Inspect(top=3, entropy=True, received=True, rows=(-1,))
+    for place, dtype in enumerate(TYPES):
+        own = type_named(dtype)
+        queries, keys = ((5, 67), (67, 5), (63, 131), (127, 65))[place]
+        given = operands(rng, queries, keys, own)
         options = options_for(case, rng, queries, keys)
-        output = attend(*given, **options)
-        assert output.dtype == np.dtype(dtype)
-        same(output, oracle(*given, **options), dtype, f"{queries}×{keys}")
+        want, expected = oracle(*given, asked, **options)
+        real = np.float64 if dtype == "float64" else np.float32
+        for name in PATHS[-2:]:
+            with on_path(name) as attend:
+                have, seen = attend(*given, inspect=asked, **options)
+                alone = attend(*given, **options)
+            assert have.dtype == alone.dtype == own
+            same(have, want, dtype, f"{name}, {dtype}")
+            same(alone, want, dtype, f"{name}, {dtype}, without inspection")
+            same_inspection(seen, expected, real, f"{name}, {dtype}")
 
 
 def strided(array: Any) -> Any:

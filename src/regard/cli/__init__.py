@@ -19,6 +19,7 @@ VERBS = {
     "solve": "solve an exercise or a pasted assignment, step by step",
     "check": "check answers: what is right, and what went wrong where",
     "count": "count the operations and the memory of a computation",
+    "explore": "run an experiment about attention, or sweep it over a grid",
     "grade": "grade submitted programs, run shut in",
     "new": "make an exercise with pleasant numbers, its sheets, a variant for each student",
     "info": "say what is installed and which parts can be used",

@@ -53,7 +53,7 @@ class Grade:
 
     @property
     def of(self) -> float:
-        return sum(item.of for item in self.items)
+        return round(sum(item.of for item in self.items), 6)
 
     @property
     def points(self) -> float:

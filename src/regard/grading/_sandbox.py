@@ -90,6 +90,10 @@ class Isolation(ABC):
     def command(self, folder: Path, python: Sequence[str]) -> list[str]:
         """The command that runs `python` in `folder`, which the sandbox can read."""
 
+    def limits(self, limits: Limits) -> dict[str, int]:
+        """What the process limits itself to before it loads the submission."""
+        return limits.of_process()
+
     def prepare(self, folder: Path) -> None:
         """Before the process starts."""
         folder.chmod(0o755)
@@ -164,6 +168,10 @@ class Trusted(Isolation):
 
     name = "none"
 
+    def limits(self, limits: Limits) -> dict[str, int]:
+        """The kernel would count all processes of the user; those of this one are watched."""
+        return {name: value for name, value in limits.of_process().items() if name != "NPROC"}
+
     def command(self, folder: Path, python: Sequence[str]) -> list[str]:
         return [*python, str(folder / "runner.py")]
 
@@ -213,7 +221,7 @@ def _new_user() -> int:
 @cache
 def _python_folders() -> tuple[str, ...]:
     """Python and its packages, as far as the system's own folders do not hold them."""
-    places = [Path(sys.prefix), Path(sys.base_prefix), *_packages()]
+    places = [Path(sys.prefix), Path(sys.base_prefix), Path(PYTHON).parent, *_packages()]
     system = [Path(place) for place in SYSTEM]
     kept: list[Path] = []
     for place in places:
@@ -255,7 +263,7 @@ def run(
     """Run a program in a sandbox, and make the calls to it."""
     with _folder() as folder:
         request = {
-            "limits": limits.of_process(), "user": shut_in.user, "imports": list(imports),
+            "limits": shut_in.limits(limits), "user": shut_in.user, "imports": list(imports),
             "path": [str(place) for place in _packages()], "calls": list(calls),
         }  # fmt: skip
         files = {"request.json": json.dumps(request), "submission.py": program}

@@ -14,11 +14,15 @@ PROGRAMS = (".py", ".ipynb")
 
 @dataclass(frozen=True)
 class Submission:
-    """A name for reports, the file's own name, and its content."""
+    """A name for reports, the file's own name, and its content.
+
+    `problem` says why there is nothing to grade, such as two files where one is wanted.
+    """
 
     name: str
     file: str
     content: bytes
+    problem: str = ""
 
     @property
     def is_program(self) -> bool:

@@ -39,6 +39,7 @@ class PanelGradient {
           finite_keys_(scratch.take<T>(Panel<T>::KEYS * problem_.d_k)) {
         if (problem_.softcap > 0) panel_.tanhs = scratch.take<T>(Panel<T>::KEYS * panel_.width);
         read_log_sums(panel_, call.lse, log_sums_);
+        drop_wild_queries();
         find_inner_products(scratch.take<T>(ld_v_));
         panel_.pack(call.d_out, problem_.d_v, d_out_rows_, d_out_, 1);
         clear(d_q_, ld_k_ * panel_.width);
@@ -72,6 +73,15 @@ class PanelGradient {
 
     Index at(const Run &run) const { return run.begin * panel_.width + run.vector * L; }
 
+    // A query that is no number has scores that are none, which say so to the keys it sees; it
+    // must not meet the zeros of those it does not see.
+    void drop_wild_queries() {
+        for (Index i = 0; i < panel_.width * ld_k_; ++i) {
+            T &x = panel_.query_rows[i];
+            if (x - x != 0) x = 0;
+        }
+    }
+
     void find_inner_products(T *row) {
         clear(inner_, panel_.width);
         T *const other = d_out_rows_;
@@ -88,9 +98,11 @@ class PanelGradient {
     void find_d_scores(const Run &run, T *d_v) {
         const Index width = panel_.width;
         T *const weights = panel_.scores;
-        panel_.each_vector(run, [&](Index i, int, int c) {
+        panel_.each_vector(run, [&](Index i, int j, int c) {
             const auto score = V::load(weights + i);
-            V::store(weights + i, exp2<T>(V::sub(score, V::load(log_sums_ + c * L))));
+            auto weight = exp2<T>(V::sub(score, V::load(log_sums_ + c * L)));
+            if (panel_.hides) weight = V::choose(panel_.live_bits(j, c), weight, V::zero());
+            V::store(weights + i, weight);
         });
         wide_product(run.end - run.begin, ld_v_ / L, weights + at(run), width,
                      d_out_rows_ + run.vector * L * ld_v_, ld_v_, d_v, run.vectors * L);

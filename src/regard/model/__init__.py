@@ -1,8 +1,18 @@
 """The decoder-only Transformer, its loss, its cache and its checkpoints."""
 
 from regard.model._cache import Cache
+from regard.model._checkpoint import from_transformers, load, save
 from regard.model._config import Config
 from regard.model._loss import loss, predicting
 from regard.model._transformer import Transformer
 
-__all__ = ["Cache", "Config", "Transformer", "loss", "predicting"]
+__all__ = [
+    "Cache",
+    "Config",
+    "Transformer",
+    "from_transformers",
+    "load",
+    "loss",
+    "predicting",
+    "save",
+]

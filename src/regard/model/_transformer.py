@@ -25,12 +25,12 @@ class Norm(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.eps = config.norm_eps
         self.weight = nn.Parameter(torch.ones(config.width))
-        self.offset = nn.Parameter(torch.zeros(config.width)) if config.norm == "layer" else None
+        self.bias = nn.Parameter(torch.zeros(config.width)) if config.norm == "layer" else None
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.offset is None:
+        if self.bias is None:
             return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.offset, self.eps)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 class Attention(nn.Module):  # type: ignore[misc]
@@ -59,7 +59,8 @@ class Attention(nn.Module):  # type: ignore[misc]
         q, k, v = self.heads(x, turns)
         if cache is not None:
             k, v = cache.put(layer, k, v)
-        context = attention(q, k, v, **seen)
+        # The cache may hold wider numbers than the weights have.
+        context = attention(q.to(k.dtype), k, v.to(k.dtype), **seen).to(x.dtype)
         return self.wo(context.transpose(1, 2).flatten(2))
 
 
@@ -119,8 +120,12 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = Norm(config) if config.norm_place == "before" else None
         self.head = None if config.tied else nn.Linear(config.width, config.vocabulary, bias=False)
-        self.register_buffer("turns", _turns(config), persistent=False)
+        self.compute_turns()
         self._initialise()
+
+    def compute_turns(self) -> None:
+        """The table of positions, which follows from the config and is in no checkpoint."""
+        self.register_buffer("turns", _turns(self.config), persistent=False)
 
     def _initialise(self) -> None:
         """Small everywhere; what is added to a residual is smaller the more of them there are."""
@@ -187,8 +192,9 @@ class Transformer(nn.Module):  # type: ignore[misc]
             x = x + (table[before:after] if places is None else table[places])
         else:
             at = self.turns[:, before:after] if places is None else self.turns[:, places]
+            at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
-            x = x if turns is not None else x + at[0].to(x.dtype)
+            x = x if turns is not None else x + at[0]
         return F.dropout(x, config.dropout, self.training) if config.dropout else x, turns
 
 

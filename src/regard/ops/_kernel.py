@@ -40,7 +40,7 @@ class KernelPath:
     ) -> Gradients:
         inputs = (problem.q, problem.k, problem.v)
         d_q, d_k, d_v = (empty(each.shape, problem.dtype) for each in inputs)
-        d_bias = np.empty(problem.scores_shape, problem.real) if with_bias else None
+        d_bias = np.zeros(problem.scores_shape, problem.real) if with_bias else None
         given = (bits(output), log_sum_exp, bits(d_output))
         native.backward(*arguments(problem), *given, bits(d_q), bits(d_k), bits(d_v), d_bias)
         return Gradients(d_q, d_k, d_v, d_bias, _to_sinks(problem, output, log_sum_exp, d_output))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.ops import _device, _paths
+from regard.ops import _device, _few, _paths
 from regard.ops._dtypes import Array
 from regard.ops._inspection import ANSWERS, Inspect
 from regard.ops._problem import PARTS, Problem
@@ -33,6 +33,10 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
     if problem.past_k is not None and _wants_gradient(problem):
         problem = problem.with_past_joined(torch.cat)
     operands = [getattr(problem, name) for name in OPERANDS]
+    if wanted is None and _few.suits(problem) and _is_bare(operands):
+        output = _few.solve(problem)
+        if output is not None:
+            return output, None, {}
     output, log_sum_exp = forward(*operands)
     if wanted is None:
         return output, log_sum_exp, {}
@@ -45,6 +49,14 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
 def _wants_gradient(problem: Problem) -> bool:
     operands = (problem.q, problem.k, problem.v, problem.past_k, problem.past_v)
     return torch.is_grad_enabled() and any(each.requires_grad for each in operands)
+
+
+def _is_bare(operands: Sequence[Any]) -> bool:
+    """Whether numbers alone are wanted: nothing is traced, and no gradient asked for."""
+    if torch.compiler.is_compiling():
+        return False
+    tensors = (each for each in operands if isinstance(each, torch.Tensor))
+    return not (torch.is_grad_enabled() and any(each.requires_grad for each in tensors))
 
 
 def _as_array(value: Any) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 from regard.graph.notation import Math, Matrix, Number
+from regard.show.plots import Plot
 
 # Running words: strings are plain prose, Math is set inline.
 Prose = tuple[str | Math, ...]
@@ -62,7 +63,12 @@ class Code:
     text: str
 
 
-Block = Heading | Paragraph | Note | Display | Table | Code
+@dataclass(frozen=True)
+class Picture:
+    plot: Plot
+
+
+Block = Heading | Paragraph | Note | Display | Table | Code | Picture
 
 
 @dataclass(frozen=True)

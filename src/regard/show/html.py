@@ -6,11 +6,13 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from regard._errors import MissingExtraError
 from regard.graph.notation import Math
 from regard.show import _tree
 from regard.show._format import NumberFormat
 from regard.show._mathml import EQUALS, MathML
 from regard.show._rows import Row, rows_of
+from regard.show._text_plots import plot_lines
 from regard.show.document import (
     Block,
     Code,
@@ -19,11 +21,14 @@ from regard.show.document import (
     Heading,
     Note,
     Paragraph,
+    Picture,
     Prose,
     Table,
     formulas_of,
     is_formula,
 )
+from regard.show.figures import to_svg
+from regard.show.plots import Plot
 
 LINE = 90  # about how many characters of a formula stand on a row
 MATH = '<math xmlns="http://www.w3.org/1998/Math/MathML"'
@@ -95,6 +100,8 @@ def _block(block: Block, numbers: NumberFormat) -> str:
             return _table(block, numbers)
         case Code(language, text):
             return _code(language, text)
+        case Picture(plot):
+            return _picture(plot)
 
 
 def _prose(prose: Prose, numbers: NumberFormat) -> str:
@@ -158,6 +165,16 @@ def _table(table: Table, numbers: NumberFormat) -> str:
     lines = ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>"]
     formulas = tuple(formula for row in table.rows for cell in row for formula in formulas_of(cell))
     return _scrolling("table", "Table", "\n".join(lines)) + _left_out(formulas, numbers)
+
+
+def _picture(plot: Plot) -> str:
+    """An SVG within the page; where matplotlib is not installed, the plot drawn in text."""
+    try:
+        drawn = to_svg(plot).replace("<svg", f'<svg role="img" aria-label="{escape(plot.caption)}"')
+    except MissingExtraError:
+        drawn = _code("text", "\n".join(plot_lines(plot, LINE)))
+    caption = f"<figcaption>{escape(plot.caption)}</figcaption>"
+    return f'<figure class="plot">{drawn}{caption}</figure>'
 
 
 def _code(language: str, text: str) -> str:

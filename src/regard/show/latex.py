@@ -19,6 +19,7 @@ from regard.show.document import (
     Heading,
     Note,
     Paragraph,
+    Picture,
     Prose,
     Table,
     formulas_of,
@@ -107,6 +108,9 @@ def _block(block: Block, numbers: NumberFormat) -> str:
             return _table(block, numbers)
         case Code(_, text):
             return _code(text)
+        case Picture(plot):
+            words = f"Figure, to be saved as a file of its own: {plot.caption}"
+            return _block(Note((words,)), numbers)
 
 
 def _paragraph(prose: Prose, numbers: NumberFormat) -> str:

@@ -9,6 +9,7 @@ from regard.show import _tree
 from regard.show._format import NumberFormat
 from regard.show._rows import Row, rows_of
 from regard.show._tex import Tex, math_to_latex
+from regard.show._text_plots import plot_lines
 from regard.show.document import (
     Block,
     Code,
@@ -17,6 +18,7 @@ from regard.show.document import (
     Heading,
     Note,
     Paragraph,
+    Picture,
     Prose,
     Table,
     formulas_of,
@@ -48,6 +50,9 @@ def _block(block: Block, numbers: NumberFormat) -> str:
             return _table(block, numbers)
         case Code(language, text):
             return _code(language, text)
+        case Picture(plot):
+            drawn = _code("text", "\n".join(plot_lines(plot, LINE)))
+            return f"{drawn}\n\n{escape(plot.caption)}"
 
 
 def escape(text: str) -> str:

@@ -11,6 +11,7 @@ from regard.show._boxes import columns_of, padded, wrapped
 from regard.show._format import NumberFormat, format_number
 from regard.show._lines import broken
 from regard.show._plain import Plain, align_numbers
+from regard.show._text_plots import plot_lines
 from regard.show.document import (
     Block,
     Code,
@@ -19,6 +20,7 @@ from regard.show.document import (
     Heading,
     Note,
     Paragraph,
+    Picture,
     Prose,
     Table,
     formulas_of,
@@ -86,6 +88,9 @@ def _block(block: Block, numbers: NumberFormat, width: int) -> list[Line]:
             return [Line(line) for line in _table(block, numbers, width)]
         case Code(_, text):
             return [Line("    " + line, "code") for line in text.rstrip("\n").split("\n")]
+        case Picture(plot):
+            lines = _wrapped(plot.caption, width)
+            return [*map(Line, plot_lines(plot, width)), Line(""), *map(Line, lines)]
 
 
 def _heading(text: str, level: int, width: int) -> list[Line]:

@@ -1,0 +1,195 @@
+"""One key of uncertain length: Σₐ = αI + τ μₐμₐᵀ, and the swings of one head."""
+
+from __future__ import annotations
+
+from math import exp, log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard._options import one_of
+from regard.explore import _checks
+from regard.explore._competing import (
+    Competing,
+    Group,
+    LogitNormal,
+    distance_and_chance,
+    normal_below,
+)
+from regard.explore._noise import example
+from regard.explore._result import Result, experiment
+from regard.explore._sampling import Measured, NoisyKeys, exponentials, measure
+from regard.explore._table import Table
+from regard.show.plots import Chart, Plot, series
+
+Array = NDArray[np.float64]
+BINS = 41  # odd, so that ½ is within one
+SHOWN = 40  # samples that are shown one by one
+
+
+@experiment
+def norm_noise(
+    *,
+    n: int = 8,
+    d: int = 16,
+    beta: float = 8.0,
+    alpha: float = 1e-4,
+    tau: float = 0.5,
+    samples: int = 100_000,
+    precision: float | None = None,
+    draw: str = "products",
+    seed: int = 0,
+) -> Result:
+    """What does one head make of keys of which one, kₐ, is sometimes longer and sometimes shorter?
+
+    n, d: how many keys in how many dimensions; their means are orthonormal.
+    beta: the multiplier in q = β(μ_a + μ_b).
+    alpha: the variance of the noise on all keys.
+    tau: the variance of the length of key a.
+    samples: of the keys.
+    precision: stop earlier, when all standard errors are at most this.
+    draw: "products" draws the n key products from their joint law, "keys" the keys themselves.
+    seed: of the samples.
+    """
+    n, d = _checks.keys(n, d)
+    beta = _checks.positive("beta", beta)
+    keys = NoisyKeys(n, d, _checks.variance("alpha", alpha), _checks.variance("tau", tau))
+    samples = _checks.whole("samples", samples, at_least=2)
+    one_of("draw", draw, ("products", "keys"))
+    precision = _checks.precision(precision)
+    seed = _checks.whole("seed", seed, at_least=0)
+    measured = _measured(keys, beta, samples, precision, draw, seed)
+    exact = _competing(keys, beta)
+    law = weight_law(keys, beta)
+    ordered = np.sort(measured.kept[:, 2])
+    distance, chance = distance_and_chance(ordered, normal_below((ordered - law.mean) / law.sd))
+    facts = {
+        "samples": measured.count,
+        "mean_a": float(measured.mean[0]),
+        "mean_a_se": float(measured.mean_error[0]),
+        "predicted_mean_a": exact.mean(0),
+        "mean_b": float(measured.mean[1]),
+        "predicted_mean_b": exact.mean(1),
+        "variance_a": float(measured.variance[0]),
+        "variance_a_se": float(measured.variance_error[0]),
+        "predicted_variance_a": exact.variance(0),
+        "near_one_value": float(np.mean(np.abs(measured.kept[:, 0] - 0.5) > 0.4)),
+        "predicted_near_one_value": float(1 - np.diff(law.below(np.array([0.1, 0.9])))[0]),
+        "distance_from_law": distance,
+        "chance_of_distance": chance,
+    }
+    return Result(
+        title="One head and a key of uncertain length",
+        finding=_finding(facts, keys, beta),
+        prediction=(
+            "weight on a = 1 / (1 + e^(−x)), x ~ N(m, s²)",
+            "α → 0: m = β − log(e^β + n − 2), s = β√τ",
+            "density: φ((logit w − m)/s) / (s·w·(1 − w))",
+            "mean and variance for any α: E[Π wᵢ^k] = ∫ t^(K−1)/Γ(K) Π E[e^(kᵢ s) e^(−t e^s)] dt",
+        ),
+        table=_histogram(measured.kept[:, 0], law),
+        facts=facts,
+        plot=_plot(measured, law),
+        trace=example(keys, beta, 2, seed),
+    )
+
+
+def _measured(
+    keys: NoisyKeys, beta: float, samples: int, precision: float | None, how: str, seed: int
+) -> Measured:
+    """The weights on a and on b, and log(wₐ / (1 − wₐ)), which keeps its digits near 0 and 1."""
+    query = np.zeros((1, keys.n))
+    query[0, :2] = beta
+    products = keys.draw_products if how == "products" else keys.products_of_keys
+
+    def draw(rng: np.random.Generator, count: int) -> Array:
+        shares = exponentials(products(rng, count, query)[0])
+        others = shares[:, 1:].sum(axis=1)
+        total = shares[:, 0] + others
+        odds = np.log(shares[:, 0] / others)
+        return np.stack([shares[:, 0] / total, shares[:, 1] / total, odds], axis=1)
+
+    return measure(
+        draw, numbers=keys.n * (1 if how == "products" else keys.d), seed=seed, samples=samples,
+        precision=precision, title="norm-noise",
+    )  # fmt: skip
+
+
+def _competing(keys: NoisyKeys, beta: float) -> Competing:
+    """The scores, as they are: exact for any noise."""
+    plain = beta * sqrt(2 * keys.alpha)
+    groups = [Group(beta, sqrt(plain**2 + keys.tau * beta**2)), Group(beta, plain)]
+    return Competing(*groups, *([Group(0, plain, keys.n - 2)] if keys.n > 2 else []))
+
+
+def weight_law(keys: NoisyKeys, beta: float) -> LogitNormal:
+    """The law of the weight on a: its score against the logarithm of all others' exponentials.
+
+    That logarithm is taken as a Gaussian, which is exact as α → 0.
+    """
+    plain = 2 * keys.alpha * beta**2
+    others = (keys.n - 2) * exp(plain / 2 - beta)  # their exponentials, beside that of b
+    of_b = 1 / (1 + others)
+    scatter = of_b**2 + (1 - of_b) ** 2 / max(keys.n - 2, 1)
+    spread = keys.tau * beta**2 + plain * (1 + scatter)
+    return LogitNormal(-log1p(others), sqrt(spread))
+
+
+def _finding(facts: dict[str, float], keys: NoisyKeys, beta: float) -> str:
+    sd = sqrt(facts["variance_a"])
+    return (
+        "With one head the context swings between v_a and v_b from sample to sample: when k_a is "
+        "long it wins all of the weight, when it is short b does. The mean weight on a is "
+        f"{facts['mean_a']:.4f} ± {facts['mean_a_se']:.1g} (predicted "
+        f"{facts['predicted_mean_a']:.4f}), as wished, but its standard deviation is {sd:.3f}: the "
+        f"variance is {facts['variance_a']:.4f} ± {facts['variance_a_se']:.1g} (predicted "
+        f"{facts['predicted_variance_a']:.4f}; ¼ would be a coin thrown between the two). In "
+        f"{100 * facts['near_one_value']:.0f} % of the samples the context is within 0.1 of one of "
+        f"the two values (predicted {100 * facts['predicted_near_one_value']:.0f} %). The weights "
+        f"follow the predicted law (largest distance {facts['distance_from_law']:.4f}, chance of "
+        f"one as large {facts['chance_of_distance']:.2g}). A larger β makes it worse: the swing is "
+        f"that of a score with standard deviation β·√τ = {beta * sqrt(keys.tau):.2f}."
+    )
+
+
+def _histogram(weights: Array, law: LogitNormal) -> Table:
+    """The share of samples in each bin, with its standard error and the law's probability."""
+    edges = np.linspace(0, 1, BINS + 1)
+    shares = np.histogram(weights, edges)[0] / len(weights)
+    errors = np.sqrt(shares * (1 - shares) / len(weights))
+    below = np.concatenate([[0.0], law.below(edges[1:-1]), [1.0]])
+    return Table(
+        {"weight_from": a, "weight_to": b, "share": c, "share_se": d, "predicted_share": e}
+        for a, b, c, d, e in zip(edges, edges[1:], shares, errors, np.diff(below), strict=False)
+    )
+
+
+def _plot(measured: Measured, law: LogitNormal) -> Plot:
+    table = _histogram(measured.kept[:, 0], law)
+    edges = np.linspace(0, 1, BINS + 1)
+    histogram = (
+        series("bars", edges, table["share"], f"{len(measured.kept):,} samples"),
+        series("predicted", edges, table["predicted_share"], "predicted law"),
+    )
+    shown = measured.kept[:SHOWN]
+    places = range(1, len(shown) + 1)
+    swings = (
+        series("bound", [1, len(shown)], [0.5, 0.5], "wanted for both: ½"),
+        series("measured", places, shown[:, 0], "c along v_a", 0),
+        series("measured", places, shown[:, 1], "c along v_b", 1),
+    )
+    caption = (
+        "Left: the weight on a over the samples (bars) and its predicted law (line); most of it "
+        "lies at 0 and at 1, little at the ½ that was wanted. Right: the first samples one by one; "
+        "where the context has v_a it lacks v_b."
+    )
+    return Plot(
+        (
+            Chart("One head swings", "weight on a", f"share, bins of {1 / BINS:.3g}", histogram),
+            Chart(
+                "from sample to sample", "number of the sample", "context", swings,
+                y_limits=(-0.05, 1.45),
+            ),
+        ),
+        caption,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Few queries of many batch entries, as decoding asks: torch's batched products.
+
+A kernel that packs keys has nothing to gain from them here. What the products cannot be trusted
+with (numbers that are not finite, rows that see nothing) shows in the output, and the kernel
+computes it anew.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import torch
+
+from regard.ops._problem import Problem
+
+Tensor = Any
+FEW = 8
+# Scores of one batch entry and head from which on the kernel, which reads keys once, is quicker.
+MANY_SCORES = 512
+
+
+def suits(problem: Problem) -> bool:
+    """Whether a mask is all that hides keys, and the products are quicker than the kernel."""
+    if problem.dtype not in ("float32", "float64") or problem.softcap or problem.causal:
+        return False
+    *_, queries, keys = problem.scores_shape
+    if queries > FEW or queries * keys > MANY_SCORES or not problem.q.numel() or not keys:
+        return False
+    others = (problem.past_k, problem.bias, problem.q_segments, problem.lengths, problem.sinks)
+    unbounded = problem.left < 0 and problem.right < 0
+    return unbounded and all(each is None for each in others)
+
+
+def solve(problem: Problem) -> Tensor | None:
+    """The output, if it is one that products can find."""
+    batch, heads, queries, keys = problem.scores_shape
+    shared = (batch, problem.k.shape[1], -1)
+    q = (problem.q * problem.scale).reshape(*shared, problem.q.shape[3])
+    scores = q @ problem.k.mT
+    if problem.mask is not None:
+        scores.masked_fill_(~problem.mask.reshape(*shared, keys), -inf)
+    output = torch.softmax(scores, dim=-1) @ problem.v
+    if not output.isfinite().all():
+        return None
+    return output.view(batch, heads, queries, problem.v.shape[3])

@@ -1,0 +1,83 @@
+"""`regard explore` as its users meet it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from regard.cli import main
+from regard.explore import EXPERIMENTS
+
+
+def test_the_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "--list"]) == 0
+    assert capsys.readouterr().out.count("\n") == len(EXPERIMENTS)
+    assert main(["explore", "--json", "--list"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(EXPERIMENTS)
+
+
+def test_an_experiment_prints_its_finding_and_a_plot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "copy", "--n", "4,9", "--gap", "0,1,2", "--epsilon", "0.1"]) == 0
+    printed = capsys.readouterr().out
+    assert "n = 9 keys" in printed
+    assert "┤" in printed
+    assert "\x1b" not in printed
+
+
+def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    figure, table, page = (tmp_path / name for name in ("f.svg", "t.csv", "p.html"))
+    command = ["explore", "norm-noise", "--samples", "200", "--figure", str(figure)]
+    assert main([*command, "--table", str(table), "--output", str(page)]) == 0
+    assert "<svg" in figure.read_text(encoding="utf-8")
+    assert table.read_text(encoding="utf-8").startswith("weight_from,")
+    assert "<svg" in page.read_text(encoding="utf-8")
+
+
+def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "norm-noise", "--samples", "200", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["schema"] == "regard-experiment"
+    assert data["options"]["samples"] == 200
+
+
+def test_a_sweep_falls_short_when_a_point_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["explore", "norm-noise", "--samples", "100", "--seed", "5", "--sweep"]
+    assert main([*command, "n=2,4", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["table"]) == 2
+    assert main([*command, "n=2,17", "--keep-going"]) == 1
+    assert "17 keys cannot be orthogonal" in capsys.readouterr().err
+    assert main([*command, "n=2,17"]) == 2
+
+
+def test_help_of_an_experiment_tells_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explore", "norm-noise", "--help"])
+    told = capsys.readouterr().out
+    assert "the variance of the length of key a" in told
+    assert "--tau VALUE" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name an experiment"),
+        (["norm-nose"], "did you mean 'norm-noise'"),
+        (["norm-noise", "--bta", "3"], "no option '--bta': did you mean '--beta'"),
+        (["norm-noise", "--n", "9", "--d", "8"], "cannot be orthogonal"),
+        (["norm-noise", "--figure", "x.gif"], "saved as .svg, .png, .pdf, but 'x.gif'"),
+        (["norm-noise", "--table", "x.xls"], "saved as .csv, .parquet, but 'x.xls'"),
+        (["norm-noise", "--folder", "x"], "--folder goes with --sweep"),
+        (["norm-noise", "--sweep", "n"], "--sweep takes NAME=VALUES"),
+        (["norm-noise", "--sweep", "n=2", "--sweep", "n=3"], "--sweep n was given twice"),
+        (["norm-noise", "--sweep", "n=2", "--workers", "many"], "`workers` must be"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.search(re.escape(message), told.err), told.err

@@ -1,0 +1,111 @@
+"""What the experiments with noisy keys find, on the numbers; and that a wrong law is rejected."""
+
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+
+from regard.explore import noise, norm_noise, two_heads
+from regard.explore._competing import LogitNormal, distance_and_chance, logit
+from regard.explore._norm_noise import _measured, weight_law
+from regard.explore._sampling import NoisyKeys, generator
+from regard.explore._two_heads import _own_law
+
+# ---- noise
+
+
+def test_the_query_keeps_working_as_the_noise_vanishes() -> None:
+    result = noise(n=7, d=11, beta=9.0, samples=4000, seed=1)
+    table = result.table
+    away = abs(table["error"] - table["predicted_error"])
+    assert np.all(away <= 5 * table["error_se"] + 1e-9)
+    assert np.all(abs(table["both"] - table["predicted_both"]) <= 5 * table["both_se"] + 1e-9)
+    # At α = 1e-6 the error is β·√(α/2), at α = 10 nearly that of one key at random.
+    assert table["error"][0] == pytest.approx(9 * sqrt(1e-6 / 2), rel=0.06)
+    assert table["error"][-1] == pytest.approx(sqrt(1.5 - 2 / 7), rel=0.1)
+    assert "α → 0" in result.finding
+
+
+def test_without_any_noise_the_error_is_that_of_the_average() -> None:
+    (row,) = noise(n=6, d=6, beta=2.0, alpha=0, samples=10).table
+    rest = 4 / (2 * exp(2.0) + 4)
+    assert row["error"] == pytest.approx(rest * sqrt(1 / 2 + 1 / 4), rel=1e-9)
+    assert row["predicted_error"] == pytest.approx(row["error"], rel=1e-7)
+    assert row["error_se"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_wrong_prediction_of_the_noise_is_rejected() -> None:
+    """Were the variance of a product αβ² instead of 2αβ², the test above would say so."""
+    (row,) = noise(n=7, d=11, beta=9.0, alpha=1e-3, samples=4000).table
+    (wrong,) = noise(n=7, d=11, beta=9.0, alpha=5e-4, samples=2).table
+    assert abs(row["error"] - wrong["predicted_error"]) > 5 * row["error_se"]
+
+
+# ---- norm-noise
+
+
+@pytest.mark.parametrize("draw", ["products", "keys"])
+def test_one_head_swings_between_the_two_values(draw: str) -> None:
+    result = norm_noise(n=5, d=7, beta=6.0, samples=20_000, draw=draw, seed=2)
+    facts = result.facts
+    for name in ("mean_a", "variance_a"):
+        assert abs(facts[name] - facts[f"predicted_{name}"]) < 5 * facts[f"{name}_se"]
+    assert facts["chance_of_distance"] > 1e-6
+    assert facts["near_one_value"] > 0.5
+    shares = result.table
+    assert np.all(abs(shares["share"] - shares["predicted_share"]) < 5 * shares["share_se"])
+    assert sum(shares["share"]) == pytest.approx(1)
+
+
+def test_strong_noise_has_the_predicted_mean_and_variance_too() -> None:
+    facts = norm_noise(n=11, d=13, beta=3.0, alpha=0.3, tau=0.7, samples=50_000).facts
+    for name in ("mean_a", "variance_a"):
+        assert abs(facts[name] - facts[f"predicted_{name}"]) < 5 * facts[f"{name}_se"]
+
+
+def test_a_wrong_law_of_the_weight_is_rejected() -> None:
+    keys = NoisyKeys(5, 7, 1e-4, 0.5)
+    odds = np.sort(_measured(keys, 6.0, 50_000, None, "products", 3).kept[:, 2])
+    law = weight_law(keys, 6.0)
+
+    def chance(law: LogitNormal) -> float:
+        return distance_and_chance(odds, law.below(1 / (1 + np.exp(-odds))))[1]
+
+    assert chance(law) > 1e-6
+    assert chance(LogitNormal(law.mean, 6.0 * sqrt(0.45))) < 1e-6  # another τ
+    assert chance(LogitNormal(law.mean - 0.2, law.sd)) < 1e-6  # another number of keys
+    assert logit(np.array([0.5]))[0] == 0
+
+
+def test_a_large_multiplier_is_a_coin_thrown_between_the_values() -> None:
+    facts = norm_noise(beta=64.0, samples=20_000).facts
+    assert facts["variance_a"] == pytest.approx(0.25, abs=0.015)
+    assert facts["chance_of_distance"] > 1e-6
+
+
+# ---- two heads
+
+
+def test_two_heads_hold_the_context_where_it_was_wanted() -> None:
+    result = two_heads(heads=(2, 3), n=5, d=7, beta=6.0, samples=20_000, seed=4)
+    for row in result.table:
+        assert abs(row["variance"] - row["predicted_variance"]) < 5 * row["variance_se"]
+        assert abs(row["mean"] - row["predicted_mean"]) < 5 * row["mean_se"]
+    many = result.table.where(heads=2)
+    assert abs(many["ratio"][0] - many["predicted_ratio"][0]) < 5 * many["ratio_se"][0]
+    assert result.facts["ratio"] > 4
+    assert result.facts["ratio_facing"] > result.facts["ratio"]
+    errors = result.table["rms_error"]
+    assert errors[1] < errors[0] / 2
+    # k_a points away from its mean when 1 + √τ·g < 0, for 7.9 % of all Gaussian g.
+    assert many["facing"][0] == pytest.approx(0.9214, abs=0.01)
+
+
+def test_the_law_of_the_head_that_looks_for_the_noisy_key() -> None:
+    keys, beta = NoisyKeys(5, 7, 1e-4, 0.5), 6.0
+    scores = keys.draw_products(generator(5), 50_000, beta * np.eye(2, 5))[0]
+    odds = np.sort(scores[:, 0] - np.log(np.exp(scores[:, 1:]).sum(axis=1)))
+    weights = 1 / (1 + np.exp(-odds))
+    law = _own_law(keys, beta)
+    assert distance_and_chance(odds, law.below(weights))[1] > 1e-6
+    assert distance_and_chance(odds, LogitNormal(law.mean + 0.2, law.sd).below(weights))[1] < 1e-6
