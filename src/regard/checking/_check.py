@@ -209,7 +209,10 @@ class Checker:
             known = ", ".join(self._steps(MAIN))
             raise OptionError(f"check: none of the answers is for a step; the steps are {known}")
         unread = [item for place, item in enumerate(sheet.items) if place not in taken]
-        notes = tuple(f"{item.where}: nothing asks for this; it was not judged." for item in unread)
+        notes = tuple(
+            f"{item.where or item.path[-1]}: nothing asks for this; it was not judged."
+            for item in unread
+        )
         return Report(
             self.exercise.title, self.solution.name, tuple(findings), hint, sheet.name, notes,
             {variant: self.trace(variant) for variant in self.exercise.variants},

@@ -57,7 +57,7 @@ def plain(word: str) -> str:
 
 def sheet_from(answers: Mapping[str, Any], name: str = "answers") -> Sheet:
     """What was passed from Python: values by step, label or variant."""
-    return Sheet(name, tuple(_items(answers, lambda path: " ".join(path))))
+    return Sheet(name, tuple(_items(answers, lambda path: "")))
 
 
 def _items(table: Mapping[str, Any], where: Any, path: tuple[str, ...] = ()) -> Iterator[Item]:

@@ -79,7 +79,9 @@ class Report(Shown):
             if not only or finding.asked in only or finding.step in only:
                 blocks += self._blocks(finding)
         if missing := [self._named(f) for f in self.findings if f.judgement.is_missing]:
-            read = ", ".join(f.asked for f in self.findings if f.read) or "nothing"
+            answered = (f for f in self.findings if not f.judgement.is_missing)
+            judged = (f for f in answered if f.verdict != Verdict.BY_HAND)
+            read = ", ".join(self._named(f) for f in judged) or "nothing"
             words = (
                 f"No answer was found to: {', '.join(missing)}. Read from {self.answers}: {read}."
             )
