@@ -41,6 +41,7 @@ from regard.graph.polynomial import Polynomial
 from regard.show.data import plain_values
 from regard.show.trace import Trace
 
+MOST_NUMBERS = 100_000  # in one answer
 JUDGED = (AskedSteps, AskedShape, AskedChoice, AskedFormula, AskedMask, AskedDesign)
 
 
@@ -251,6 +252,8 @@ class Checker:
         if items[0].head is not None:
             ordered = sorted(items, key=lambda item: item.head or 0)
             values = [item.value for item in ordered] if len(ordered) > 1 else ordered[0].value
+        if _count(values) > MOST_NUMBERS:
+            return None, f"More than {MOST_NUMBERS:,} numbers were read."
         try:
             return read_answer(name, values, items[0].where), ""
         except NumberError as error:
@@ -484,6 +487,13 @@ class Checker:
                 yield Finding(
                     self.called(name), judgement, name, variant=variant, points=points, read=read
                 )
+
+
+def _count(values: Any) -> int:
+    """How many numbers there are; nothing is converted to tell."""
+    if isinstance(values, (list, tuple)):
+        return sum(map(_count, values))
+    return int(np.prod(values.shape)) if hasattr(values, "shape") else 1
 
 
 def _judge_shape(graph: Graph, name: str, item: Item) -> Judgement:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from regard._errors import FileError
 from regard.exercises.reading import UnreadableError, plain_text, read_block
 
 # Which names mean which steps: as symbols they are told by their case, as words they are not.
@@ -37,6 +39,7 @@ WORDS = {
     ),
     "output": ("final output", "out", "o", "result"),
 }  # fmt: skip
+LONGEST_TEXT = 300_000  # characters; nobody's answers are longer
 LONGEST_NAME = 80  # characters of the words before an array that are looked at
 LONGEST_SYMBOL = 2
 LONGEST_CHOICE = 40  # characters of an answer that stands right after its label
@@ -77,6 +80,11 @@ class Wanted:
     choices: tuple[str, ...] = ()
     asked: Mapping[str, Collection[str]] = field(default_factory=dict)
 
+    def label(self, written: str) -> str:
+        """The label of a question that is written so, with or without brackets."""
+        bare = written.strip("().")
+        return next((label for label in self.labels if label.strip("().") == bare), "")
+
     def meant(self, steps: tuple[str, ...], near: str) -> str:
         """The one of several steps that a name means below a label."""
         below = self.asked.get(near, ())
@@ -90,6 +98,8 @@ def read_text(text: str, wanted: Wanted, step: str = "") -> list[Written]:
 
     An array that stands alone is the answer to `step`.
     """
+    if len(text) > LONGEST_TEXT:
+        raise FileError(f"check: the text has more than {LONGEST_TEXT:,} characters")
     source = plain_text(text)
     found = list(_named(source, wanted))
     if step and not found:
@@ -99,15 +109,15 @@ def read_text(text: str, wanted: Wanted, step: str = "") -> list[Written]:
 
 def _in_words(plain: str, text: str, wanted: Wanted) -> Iterator[Written]:
     """Answers on one line: `multiplications: n_q n_k d_k`, or a choice right after its label."""
-    for number, (line, original) in enumerate(
-        zip(plain.split("\n"), text.split("\n"), strict=False), 1
-    ):
-        label = _LABEL.match(line)
-        near = _label_before("\n".join(plain.split("\n")[:number]), len(plain), wanted.labels)
-        rest = line[label.end() :] if label else line
-        if label and near in wanted.choices and near.strip("().") == label[1].strip("()."):
+    near = ""
+    lines = zip(plain.split("\n"), text.split("\n"), strict=False)
+    for number, (line, original) in enumerate(lines, 1):
+        rest = line
+        if (label := _LABEL.match(line)) and (known := wanted.label(label[1])):
+            near, rest = known, line[label.end() :]
             value = rest.strip(" *_:.$`\t")
-            if value and len(value) <= LONGEST_CHOICE and not re.search(r"[=\[]", value):
+            is_choice = near in wanted.choices and len(value) <= LONGEST_CHOICE
+            if value and is_choice and not re.search(r"[=\[]", value):
                 yield Written((near,), value, number, near)
         before, sign, value = _parted(rest)
         if sign:
@@ -128,6 +138,7 @@ def _parted(line: str) -> tuple[str, str, str]:
 
 def _named(text: str, wanted: Wanted) -> Iterator[Written]:
     claimed = 0
+    label_before = _labels(text, wanted)
     last: tuple[str, ...] = ()
     for start in _STARTS.finditer(text):
         if start.start() < claimed:
@@ -142,7 +153,7 @@ def _named(text: str, wanted: Wanted) -> Iterator[Written]:
         if not steps or _HEAD_NEXT.match(text, start.end()):
             continue
         line = text.count("\n", 0, start.start()) + 1
-        near = _label_before(text, start.start(), wanted.labels)
+        near = label_before(start.start())
         path = (wanted.meant(steps, near),)
         try:
             block = read_block(text, _after(start))
@@ -184,12 +195,20 @@ def _readings(bare: str) -> Iterator[tuple[str, int | None]]:
         yield bare[: index.start()].removesuffix(" of").strip(), int(index[1])
 
 
-def _label_before(text: str, at: int, labels: tuple[str, ...]) -> str:
-    known = {label.strip("()."): label for label in labels if label}
-    found = ""
-    for label in _LABEL.finditer(text, 0, at):
-        found = known.get(label[1].strip("()."), found)
-    return found
+def _labels(text: str, wanted: Wanted) -> Callable[[int], str]:
+    """Which label stands before an offset."""
+    found = [
+        (label.start(), known)
+        for label in _LABEL.finditer(text)
+        if (known := wanted.label(label[1]))
+    ]
+    starts = [start for start, _ in found]
+
+    def before(at: int) -> str:
+        place = bisect_right(starts, at)
+        return found[place - 1][1] if place else ""
+
+    return before
 
 
 def _alone(text: str, step: str) -> Written:
