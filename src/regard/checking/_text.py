@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard._errors import FileError
-from regard.exercises.reading import UnreadableError, plain_text, read_block
+from regard.exercises.reading import Block, UnreadableError, plain_text, read_block
 
 # Which names mean which steps: as symbols they are told by their case, as words they are not.
 Named = Mapping[str, tuple[str, ...]]
@@ -40,6 +40,9 @@ WORDS = {
     "output": ("final output", "out", "o", "result"),
 }  # fmt: skip
 LONGEST_TEXT = 300_000  # characters; nobody's answers are longer
+MOST_ARRAYS = 500
+LONGEST_ARRAY = 20_000  # characters
+LONGEST_LEFT = 200  # characters before an array in which its name is looked for
 LONGEST_NAME = 80  # characters of the words before an array that are looked at
 LONGEST_SYMBOL = 2
 LONGEST_CHOICE = 40  # characters of an answer that stands right after its label
@@ -137,13 +140,14 @@ def _parted(line: str) -> tuple[str, str, str]:
 
 
 def _named(text: str, wanted: Wanted) -> Iterator[Written]:
-    claimed = 0
+    claimed = tried = 0
     label_before = _labels(text, wanted)
     last: tuple[str, ...] = ()
     for start in _STARTS.finditer(text):
         if start.start() < claimed:
             continue
-        left = text[text.rfind("\n", 0, start.start()) + 1 : start.start()]
+        first = max(start.start() - LONGEST_LEFT, 0)
+        left = text[max(text.rfind("\n", first, start.start()) + 1, first) : start.start()]
         head: int | None = None
         if heading := _HEAD.match(left):
             steps, head = last, int(heading[1])
@@ -152,11 +156,14 @@ def _named(text: str, wanted: Wanted) -> Iterator[Written]:
             last = steps or last
         if not steps or _HEAD_NEXT.match(text, start.end()):
             continue
+        tried += 1
+        if tried > MOST_ARRAYS:
+            raise FileError(f"check: more than {MOST_ARRAYS} answers stand in the text")
         line = text.count("\n", 0, start.start()) + 1
         near = label_before(start.start())
         path = (wanted.meant(steps, near),)
         try:
-            block = read_block(text, _after(start))
+            block = _block(text, start)
         except UnreadableError as error:
             if not error.symbolic:
                 problem = f"{error.problem}. {error.advice}."
@@ -167,9 +174,11 @@ def _named(text: str, wanted: Wanted) -> Iterator[Written]:
             yield Written(path, block.values, line, near, head)
 
 
-def _after(start: re.Match[str]) -> int:
-    """Where an array may begin; a table needs the line end before it."""
-    return start.start() if start[0] == "\n" else start.end()
+def _block(text: str, start: re.Match[str]) -> Block | None:
+    """The array after a name; a table needs the line end before it."""
+    at = start.start() if start[0] == "\n" else start.end()
+    block = read_block(text[at : at + LONGEST_ARRAY], 0)
+    return replace(block, end=block.end + at) if block else None
 
 
 def _identify(left: str, names: Named, is_equation: bool) -> tuple[tuple[str, ...], int | None]:
@@ -217,7 +226,7 @@ def _alone(text: str, step: str) -> Written:
     text = f"\n{text}"  # tables begin on a line of their own
     for start in _STARTS.finditer(text):
         try:
-            block = read_block(text, _after(start))
+            block = _block(text, start)
         except UnreadableError as error:
             problem = f"{error.problem}. {error.advice}."
             continue
