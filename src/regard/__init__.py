@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
+    from regard.hf import open_head
     from regard.ops import (
         Inspect,
         Inspection,
@@ -52,6 +53,7 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
+    "regard.hf": ("open_head",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -91,6 +93,7 @@ __all__ = [
     "explore",
     "library_names",
     "multi_head_attention",
+    "open_head",
     "read_trace",
     "rewrites",
     "self_attention",

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from regard._errors import SizeLimitError
 from regard.model._cache import Cache
 from regard.model._config import Config
-from regard.ops import attention
+from regard.model._dropout import dropped
+from regard.ops import Inspect, Inspection, attention
 
 Tensor = Any
 USUAL_STD = 0.02
@@ -99,13 +100,17 @@ class Block(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor, *how: Any) -> Tensor:
         if self.norm_first:
-            x = x + self._dropped(self.attention(self.norm_1(x), *how))
+            x = x + self._dropped(self.attention(self.attended(x), *how))
             return x + self._dropped(self.feed_forward(self.norm_2(x)))
         x = self.norm_1(x + self._dropped(self.attention(x, *how)))
         return self.norm_2(x + self._dropped(self.feed_forward(x)))
 
+    def attended(self, x: Tensor) -> Tensor:
+        """What the attention of this block reads."""
+        return self.norm_1(x) if self.norm_first else x
+
     def _dropped(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropped(x, self.dropout, self.training)
 
 
 class Transformer(nn.Module):  # type: ignore[misc]
@@ -175,6 +180,19 @@ class Transformer(nn.Module):  # type: ignore[misc]
             cache.filled += tokens.shape[1]
         return x if self.norm is None else self.norm(x)
 
+    def inspect(
+        self, tokens: Tensor, wanted: Inspect, *, prefix: Tensor | None = None
+    ) -> list[Inspection]:
+        """What every layer attended to."""
+        x, turns = self._placed(tokens, None, 0)
+        seen = {"prefix": prefix, "causal": 0}
+        told = []
+        for layer, block in enumerate(self.blocks):
+            q, k, v = block.attention.heads(block.attended(x), turns)
+            told.append(attention(q, k, v, inspect=wanted, **seen)[1])
+            x = block(x, turns, None, layer, seen)
+        return told
+
     def _placed(
         self, tokens: Tensor, places: Tensor | None, before: int
     ) -> tuple[Tensor, Tensor | None]:
@@ -195,7 +213,7 @@ class Transformer(nn.Module):  # type: ignore[misc]
             at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
             x = x if turns is not None else x + at[0]
-        return F.dropout(x, config.dropout, self.training) if config.dropout else x, turns
+        return dropped(x, config.dropout, self.training), turns
 
 
 def _turns(config: Config) -> Tensor | None:
