@@ -22,10 +22,9 @@ CHOICES = {
     "compile": ("auto", "yes", "no"),
     "parallel": ("ddp", "fsdp"),
 }
-POSITIVE = (
-    "vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs", "test_pairs",
-    "longest", "checkpoint_every", "pairs", "average_last", "keep",
-)  # fmt: skip
+POSITIVE = ("vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs",
+            "test_pairs", "longest", "checkpoint_every", "pairs", "average_last",
+            "keep")  # fmt: skip
 SHARES = ("dropout", "smoothing", "bpe_dropout", "warmup", "average_decay", "beta2")
 
 
