@@ -21,10 +21,9 @@ CHOICES = {
     "precision": ("auto", "float32", "bfloat16", "float16"),
     "compile": ("auto", "yes", "no"),
 }
-POSITIVE = (
-    "vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs", "test_pairs",
-    "longest", "checkpoint_every", "pairs", "average_last", "keep",
-)  # fmt: skip
+POSITIVE = ("vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs",
+            "test_pairs", "longest", "checkpoint_every", "pairs", "average_last",
+            "keep")  # fmt: skip
 SHARES = ("dropout", "smoothing", "bpe_dropout", "warmup", "average_decay", "beta2")
 
 
