@@ -64,6 +64,38 @@ def test_a_folder_holds_one_submission_a_file_or_folder(submissions: Path) -> No
     assert (one.name, one.file) == ("dora", "answers.toml")
 
 
+def test_a_link_is_no_submission(submissions: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "solution.toml"
+    secret.write_text(answers())
+    (submissions / "fay").mkdir()
+    (submissions / "fay" / "answers.toml").symlink_to(secret)
+    (submissions / "gus.toml").symlink_to(secret)
+    found = {each.name: each for each in found_submissions([submissions])}
+    assert "gus" not in found
+    assert found["fay"].problem == "one file is wanted in its folder, found: none"
+
+
+def test_an_archive_without_end_is_not_unpacked() -> None:
+    file = io.BytesIO()
+    np.savez_compressed(file, weights=np.zeros(4_000_000))
+    assert len(file.getvalue()) < 100_000
+    exercise = load_exercise("unscaled-self-attention")
+    bomb, junk = (Submission("it", "it.npz", data) for data in (file.getvalue(), b"PK junk"))
+    grades = [grade_class(exercise, [submission])[0] for submission in (bomb, junk)]
+    assert [grade.status for grade in grades] == ["not gradable", "not gradable"]
+    assert "unpacked it has more than 5,000,000 bytes" in grades[0].reason
+    assert "this is no .npz file" in grades[1].reason
+
+
+def test_answers_may_be_arrays() -> None:
+    run = regard.solve("unscaled-self-attention").trace.run
+    file = io.BytesIO()
+    np.savez(file, **{step: run.values[step] for step in STEPS})
+    exercise = load_exercise("unscaled-self-attention")
+    (grade,) = grade_class(exercise, [Submission("it", "it.npz", file.getvalue())])
+    assert grade.is_right
+
+
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
@@ -193,10 +225,11 @@ def test_what_could_not_be_graded_says_nothing_about_items() -> None:
 
 
 def test_mistakes_are_counted_with_their_makers() -> None:
-    wrong = Item("a", 0, 1, "wrong", "", ("No scale",))
+    wrong = Item("a", 0, 1, "wrong", "", ("No scale (by √3)",))
+    other = Item("a", 0, 1, "wrong", "", ("No scale (by √2)",))
     grades = [
         Grade("ann", "graded", (wrong, wrong), rules=("line 3 imports os; only numpy",)),
-        Grade("bob", "graded", (wrong,), rules=("line 5 imports os; only numpy",)),
+        Grade("bob", "graded", (other,), rules=("line 5 imports os; only numpy",)),
         Grade("cy", "graded", (item(1),)),
     ]
     facts = class_statistics(grades)

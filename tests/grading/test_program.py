@@ -6,6 +6,7 @@ import json
 import os
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -263,8 +264,6 @@ def test_an_unknown_isolation_is_named() -> None:
 def test_another_user_reads_nothing_private(
     monkeypatch: pytest.MonkeyPatch, tmp_path: os.PathLike[str]
 ) -> None:
-    from pathlib import Path
-
     from regard.grading import _sandbox
 
     system = Path("/usr/bin/python3")
@@ -283,6 +282,11 @@ def test_another_user_reads_nothing_private(
     stealing = COURSE.replace("    Q = X", f"    open({str(secret)!r}).read()\n    Q = X")
     grade = graded("numpy-multi-head", stealing, shut_in)
     assert "Permission denied" in grade.reason
+    forking = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
+    program = Submission("it", "it.py", forking.encode())
+    assert grader("numpy-multi-head").grade(program, shut_in, Limits(seconds=1)).status == "failed"
+    assert shut_in.user is not None
+    assert not list(_sandbox._living(shut_in.user))
     _sandbox._trouble.cache_clear()
 
 

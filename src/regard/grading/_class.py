@@ -64,7 +64,9 @@ def _folder(path: Path) -> Submission:
 
 
 def _is_submission(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".") and path.suffix in ENDINGS
+    """A link is none: it may lead to somebody else's file, or to the solution."""
+    is_file = path.is_file() and not path.is_symlink()
+    return is_file and not path.name.startswith(".") and path.suffix in ENDINGS
 
 
 def variants_in(folder: Path, submissions: Sequence[Submission]) -> dict[str, Exercise]:
