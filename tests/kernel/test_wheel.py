@@ -47,4 +47,4 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     run([python, "-m", "pip", "install", "--quiet", str(wheel)])
     assert str(tmp_path) in run([python, "-c", ATTEND], cwd=tmp_path)
     solved = run([str(tmp_path / "venv/bin/regard"), "solve", "copying"], cwd=tmp_path)
-    assert "weights" in solved.lower()
+    assert solved.startswith("Copying one value with attention")
