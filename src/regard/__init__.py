@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import explore
+    from regard import explore, hf
     from regard._errors import (
         AssignmentError,
         CheckpointError,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.hf import open_head
+    from regard.kernel import set_threads
     from regard.ops import (
         Inspect,
         Inspection,
@@ -53,7 +54,8 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
-    "regard.hf": ("open_head",),
+    "regard.hf": ("hf", "open_head"),
+    "regard.kernel": ("set_threads",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -91,12 +93,14 @@ __all__ = [
     "conventions",
     "count",
     "explore",
+    "hf",
     "library_names",
     "multi_head_attention",
     "open_head",
     "read_trace",
     "rewrites",
     "self_attention",
+    "set_threads",
     "solve",
     "work",
 ]
@@ -106,7 +110,9 @@ def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
             module = import_module(home)
-            return module if name == home.rpartition(".")[2] else getattr(module, name)
+            found = module if name == home.rpartition(".")[2] else getattr(module, name)
+            globals()[name] = found  # so that only the first use asks
+            return found
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

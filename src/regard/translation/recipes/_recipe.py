@@ -20,12 +20,10 @@ CHOICES = {
     "average": ("none", "ema", "last"),
     "precision": ("auto", "float32", "bfloat16", "float16"),
     "compile": ("auto", "yes", "no"),
-    "parallel": ("ddp", "fsdp"),
 }
-POSITIVE = (
-    "vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs", "test_pairs",
-    "longest", "checkpoint_every", "pairs", "average_last", "keep",
-)  # fmt: skip
+POSITIVE = ("vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs",
+            "test_pairs", "longest", "checkpoint_every", "pairs", "average_last",
+            "keep")  # fmt: skip
 SHARES = ("dropout", "smoothing", "bpe_dropout", "warmup", "average_decay", "beta2")
 
 
@@ -99,7 +97,6 @@ class Recipe:
     precision: str = "auto"
     compile: str = "auto"
     threads: int = 0
-    parallel: str = "ddp"
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
