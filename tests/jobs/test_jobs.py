@@ -130,7 +130,7 @@ def test_a_killed_run_is_taken_up_again(work: Any, tmp_path: Path) -> None:
     assert resumed == run_jobs(work.drawn, numbers(30, seconds=0.05), seed=3, workers=4)
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
