@@ -225,10 +225,11 @@ def test_what_could_not_be_graded_says_nothing_about_items() -> None:
 
 
 def test_mistakes_are_counted_with_their_makers() -> None:
-    wrong = Item("a", 0, 1, "wrong", "", ("No scale",))
+    wrong = Item("a", 0, 1, "wrong", "", ("No scale (by √3)",))
+    other = Item("a", 0, 1, "wrong", "", ("No scale (by √2)",))
     grades = [
         Grade("ann", "graded", (wrong, wrong), rules=("line 3 imports os; only numpy",)),
-        Grade("bob", "graded", (wrong,), rules=("line 5 imports os; only numpy",)),
+        Grade("bob", "graded", (other,), rules=("line 5 imports os; only numpy",)),
         Grade("cy", "graded", (item(1),)),
     ]
     facts = class_statistics(grades)
