@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import explore
+    from regard import explore, hf
     from regard._errors import (
         AssignmentError,
         CheckpointError,
@@ -53,7 +53,7 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
-    "regard.hf": ("open_head",),
+    "regard.hf": ("hf", "open_head"),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -91,6 +91,7 @@ __all__ = [
     "conventions",
     "count",
     "explore",
+    "hf",
     "library_names",
     "multi_head_attention",
     "open_head",
