@@ -31,6 +31,8 @@ help:
 
 demo: $(VENV)/installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+	@$(MAKE) --no-print-directory $(VENV)/with-translate
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/translator.sh
 
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n auto $(TESTS)
@@ -50,9 +52,10 @@ format: $(VENV)/with-check
 
 docs: $(VENV)/with-test $(VENV)/with-docs
 	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python scripts/gallery.py docs/gallery
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/installed
+bench: $(VENV)/with-bench
 	@for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
@@ -77,8 +80,11 @@ $(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt $(COMPILED)
 
 $(VENV)/with-test: EXTRAS := test exact figures torch dask parquet translate hf
 $(VENV)/with-check: EXTRAS := check
+$(VENV)/with-translate: EXTRAS := translate
 $(VENV)/with-docs: EXTRAS := docs
-$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs: $(VENV)/installed scripts/requirements.py
+$(VENV)/with-bench: EXTRAS := bench exact figures hf torch translate
+$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs $(VENV)/with-bench $(VENV)/with-translate: \
+		$(VENV)/installed scripts/requirements.py
 	@echo 'Installing the extras: $(EXTRAS) …'
 	@$(REQUIREMENTS) extras $(EXTRAS) > $@.txt
 	@$(INSTALL) --requirement $@.txt

@@ -58,3 +58,13 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 def test_by_itself_a_recipe_is_whole() -> None:
     assert Recipe().changed({}) == Recipe()
+
+
+def test_the_reference_has_every_word_and_what_it_is_by_itself() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "recipes.md"
+    rows = re.findall(r"^\| `(\w+)` \| (?:`(.*?)`)? ?\| ", page.read_text("utf-8"), re.MULTILINE)
+    usual = {
+        name: str(said).lower() if isinstance(said, bool) else str(said)
+        for name, said in asdict(Recipe()).items()
+    }
+    assert dict(rows) == usual

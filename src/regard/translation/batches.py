@@ -47,8 +47,10 @@ class Batch:
 
     def share(self, rank: int, world: int) -> Batch:
         """Every world-th row; `predicted` stays that of all."""
-        rows = slice(rank, None, world)
-        return Batch(self.tokens[rows], self.sources[rows], self.lengths[rows], self.predicted)
+        tokens, sources, lengths = (
+            part[rank::world].contiguous() for part in (self.tokens, self.sources, self.lengths)
+        )
+        return Batch(tokens, sources, lengths, self.predicted)
 
 
 class Rows:

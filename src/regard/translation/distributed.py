@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.distributed as dist
+
+from regard._errors import JobError
 
 
 @dataclass(frozen=True)
@@ -50,3 +54,26 @@ def total(value: float, place: Place, device: Any) -> float:
 def wait(place: Place) -> None:
     if place.world > 1:
         dist.barrier()
+
+
+@contextmanager
+def together(place: Place, folder: object) -> Iterator[None]:
+    """Leave the others in the end; say it in a sentence when one of them has gone."""
+    try:
+        yield
+    except RuntimeError as error:
+        if place.world == 1 or not _of_the_connection(error):
+            raise
+        raise JobError(
+            f"train: another process of this run has ended, so that process {place.rank} of "
+            f"{place.world} cannot go on; once the cause is mended: regard train --resume {folder}"
+        ) from error
+    finally:
+        leave(place)
+
+
+def _of_the_connection(error: RuntimeError) -> bool:
+    told = str(error).lower()
+    return isinstance(error, dist.DistError) or any(
+        word in told for word in ("gloo", "nccl", "connection")
+    )

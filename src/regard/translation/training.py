@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -378,7 +378,7 @@ def train(recipe: Recipe, folder: str | Path, told: Told, resume: bool = False) 
     """Train what the recipe says into the folder, or go on with what is there."""
     run = Run(folder)
     place = distributed.join()
-    try:
+    with closing(run), distributed.together(place, folder):
         corpus = read_corpus(recipe)
         if not resume and place.first:
             texts = (text for pair in corpus.train for text in pair)
@@ -392,9 +392,6 @@ def train(recipe: Recipe, folder: str | Path, told: Told, resume: bool = False) 
         with _signals(trainer.stop):
             finished = trainer.train()
         test = trainer.tested() if finished and place.first else None
-    finally:
-        run.close()
-        distributed.leave(place)
     progress, number = trainer.progress, trainer.stopped_by or 0
     return Result(
         run.folder, progress.step, progress.best, finished, progress.seconds, number, test

@@ -20,7 +20,6 @@ CHOICES = {
     "average": ("none", "ema", "last"),
     "precision": ("auto", "float32", "bfloat16", "float16"),
     "compile": ("auto", "yes", "no"),
-    "parallel": ("ddp", "fsdp"),
 }
 POSITIVE = ("vocabulary", "batch_tokens", "accumulate", "validate_every", "validate_pairs",
             "test_pairs", "longest", "checkpoint_every", "pairs", "average_last",
@@ -98,7 +97,6 @@ class Recipe:
     precision: str = "auto"
     compile: str = "auto"
     threads: int = 0
-    parallel: str = "ddp"
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
