@@ -11,18 +11,22 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-import torch
 
-from regard import FileError, OptionError
-from regard.model import load
-from regard.translation import runs
-from regard.translation.optimizers import Average, rate
-from regard.translation.recipes import Recipe
-from regard.translation.runs import Run
-from regard.translation.tokenizer import Tokenizer
-from regard.translation.training import Objective, Trainer, model_config
+torch = pytest.importorskip("torch")
+pytest.importorskip("tokenizers")
+pytest.importorskip("sacrebleu")
+pytest.importorskip("safetensors")
 
-from .conftest import trained
+from regard import FileError, OptionError  # noqa: E402
+from regard.model import load  # noqa: E402
+from regard.translation import runs  # noqa: E402
+from regard.translation.optimizers import Average, rate  # noqa: E402
+from regard.translation.recipes import Recipe  # noqa: E402
+from regard.translation.runs import Run  # noqa: E402
+from regard.translation.tokenizer import Tokenizer  # noqa: E402
+from regard.translation.training import Objective, Trainer, model_config  # noqa: E402
+
+from .conftest import trained  # noqa: E402
 
 PROGRAM = """
 import json, sys
