@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import explore
+    from regard import explore, hf
     from regard._errors import (
         AssignmentError,
         CheckpointError,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from regard.checking import Report, check
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
+    from regard.hf import open_head
     from regard.ops import (
         Inspect,
         Inspection,
@@ -52,6 +53,7 @@ _HOMES = {
     "regard.checking": ("Report", "check"),
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
+    "regard.hf": ("hf", "open_head"),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -89,8 +91,10 @@ __all__ = [
     "conventions",
     "count",
     "explore",
+    "hf",
     "library_names",
     "multi_head_attention",
+    "open_head",
     "read_trace",
     "rewrites",
     "self_attention",

@@ -42,6 +42,15 @@ def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["options"]["samples"] == 200
 
 
+def test_the_arrays_of_an_exercise_are_explored(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "heads", "--exercise", "numpy-multi-head", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["options"]["X"] == "array (5, 6)"
+    assert data["facts"]["parameters"] == 108
+    assert main(["explore", "heads", "--exercise", "copying"]) == 2
+    assert "no step 'X'" in capsys.readouterr().err
+
+
 def test_a_sweep_falls_short_when_a_point_fails(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["explore", "norm-noise", "--samples", "100", "--seed", "5", "--sweep"]
     assert main([*command, "n=2,4", "--json"]) == 0

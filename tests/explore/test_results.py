@@ -20,6 +20,13 @@ QUICK: dict[str, dict[str, Any]] = {
     "noise": {"alpha": (1e-3, 1e-1, 1), "samples": 500},
     "norm-noise": {"samples": 500},
     "two-heads": {"heads": 2, "samples": 500},
+    "heads": {"n": 4, "d": 4, "heads": 2},
+    "permutation": {"n": 4},
+    "scale": {"d": (4, 16), "n": 8, "samples": 200},
+    "mask": {"n": 5, "padding": 1},
+    "cost": {"n": (16, 32), "d": (8, 16), "n_fixed": 16, "d_fixed": 8, "runs": 1},
+    "temperature": {"n": 8, "temperature": (0.5, 1, 2), "samples": 200},
+    "softmax-bottleneck": {"n": (2, 8), "norm": (2, 4)},
 }
 
 
@@ -46,7 +53,7 @@ def test_a_result_knows_its_name_options_facts_and_graph(result: explore.Result)
         isinstance(fact, float | int) and math.isfinite(fact) for fact in result.facts.values()
     )
     assert len(result.table) > 0
-    assert "context" in result.trace.steps
+    assert "weights" in result.trace.steps
     assert len(result.finding) > 100
     assert result.name in repr(result)
 
@@ -55,7 +62,7 @@ def test_a_result_is_shown_in_every_format(result: explore.Result) -> None:
     text = result.to_text(width=80)
     assert all(len(line) <= 80 for line in text.splitlines())
     assert result.title in text
-    assert "┤" in text or "█" in text
+    assert "┤" in text or "↓" in text
     html = result.to_html()
     assert "<svg" in html
     assert 'role="img"' in html
@@ -80,10 +87,15 @@ def test_levels_show_less_and_more(result: explore.Result) -> None:
         result.to_text(only="weights")
 
 
+def test_a_figure_has_its_titles_and_the_captions_words(result: explore.Result) -> None:
+    titles = {axes.get_title(loc="left") for axes in result.figure().axes}
+    assert {panel.title for panel in result.plot.panels if "^" not in panel.title} <= titles
+    assert len(result.plot.caption) > 50
+
+
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_a_figure_is_saved_and_the_same_each_time(
-    result: explore.Result, ending: str, tmp_path: Path
-) -> None:
+def test_a_figure_is_saved_and_the_same_each_time(ending: str, tmp_path: Path) -> None:
+    result = explore.copy(**QUICK["copy"])
     first, second = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
     result.save_figure(str(first))
     result.save_figure(str(second))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import socket
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import regard
+from regard.exercises import load_exercise
 from regard.exercises._library import LIBRARY
-from regard.grading import _sandbox
+from regard.grading import Grader, Submission, _sandbox
+from regard.grading._program import _as_the_module_drew
 from regard.grading._sandbox import MEGABYTE, Isolation, Limits, Outcome, received, sent
 
 RNG = np.random.default_rng(5)
@@ -28,6 +32,7 @@ def self_attention(X, Wq, Wk, Wv):
     weights = weights / weights.sum(axis=1, keepdims=True)
     return weights @ V, weights
 """
+LIMITS = Limits(seconds=2)
 ATTACK = "def self_attention(X, Wq, Wk, Wv):\n    "
 
 
@@ -226,6 +231,73 @@ for n in range(20):
 os._exit(0)
 """
     assert "ended the program" in attempt(program, bubblewrap).stopped
+
+
+LIE = """
+import json, os
+for n in range(20):
+    try: os.write(n, b"\\n" + json.dumps(EVENT).encode() + b"\\n")
+    except OSError: pass
+"""
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": "called", "call": [0], "results": []},
+        {"event": "called", "call": 0, "results": [0, 0], "returned": 2, "changed": [0.0, [1], -1]},
+        {"event": "called", "call": 0, "results": {"a": 1}, "returned": 2},
+        {"event": "called", "call": 0, "results": [[], {}], "returned": 2},
+        {"event": "raised", "call": 0, "error": {"a": []}, "message": "\x1b[2J", "line": [3]},
+        {"event": "failed", "error": ["x"], "message": 5},
+        {"event": ["ready"], "call": True},
+    ],
+)
+@pytest.mark.parametrize("end", ["os._exit(0)", ""])
+def test_lies_about_what_happened_are_graded_like_anything_else(
+    event: dict[str, object], end: str, bubblewrap: Isolation
+) -> None:
+    grader = graders("numpy-multi-head")
+    program = LIE.replace("EVENT", repr(event)) + end
+    grade = grader.grade(Submission("it", "it.py", program.encode()), bubblewrap, LIMITS)
+    assert grade.points == 0
+    assert "\x1b" not in grade.reason + "".join(item.message for item in grade.items)
+
+
+@pytest.mark.parametrize(
+    ("attack", "status", "reason"),
+    [
+        ("import os; os._exit(0)", "failed", "ended the program"),
+        ("import time; time.sleep(1000)", "failed", "longer than 2 seconds"),
+        ("open('/work/solution').read()", "failed", "No such file"),
+        ("return X * 0, X @ X.T * 0", "graded", "shape|differ"),
+    ],
+)
+def test_an_attack_is_a_submission_without_points(
+    attack: str, status: str, reason: str, bubblewrap: Isolation
+) -> None:
+    program = Submission("it", "it.py", (ATTACK + attack).encode())
+    grade = graders("numpy-multi-head").grade(program, bubblewrap, LIMITS)
+    assert (grade.status, grade.points, grade.of) == (status, 0, 2)
+    assert re.search(reason, grade.reason + "".join(item.message for item in grade.items))
+
+
+@cache
+def graders(name: str) -> Grader:
+    return Grader(load_exercise(name))
+
+
+def test_a_module_cannot_make_regard_compute_what_it_likes() -> None:
+    """Parameters of other sizes than the exercise's are not computed with."""
+    grader = graders("torch-self-attention")
+    pytest.importorskip("torch")
+    trial = grader.trials[0][0]
+    rules = grader.exercise.code
+    assert rules is not None
+    large = {"shape": [4, 500_000], "data": base64.b64encode(bytes(16_000_000)).decode()}
+    told = {"parameters": dict.fromkeys(("WQ", "WK", "WV"), large), "arguments": [large]}
+    for event in (told, {"parameters": 3}, {"parameters": {"scale": 3}, "arguments": "x"}):
+        assert _as_the_module_drew(grader.exercise, rules.run[0], trial, event) == (trial, [])
 
 
 def test_an_honest_submission_gets_its_numbers_back(bubblewrap: Isolation) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
+import json
 import re
 import subprocess
 import sys
@@ -18,6 +18,7 @@ import pytest
 import regard
 from regard.cli import main
 from regard.exercises import load_exercise
+from regard.exercises._library import LIBRARY
 from regard.grading import (
     Finding,
     Grade,
@@ -63,6 +64,38 @@ def test_a_folder_holds_one_submission_a_file_or_folder(submissions: Path) -> No
     assert (one.name, one.file) == ("dora", "answers.toml")
 
 
+def test_a_link_is_no_submission(submissions: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "solution.toml"
+    secret.write_text(answers())
+    (submissions / "fay").mkdir()
+    (submissions / "fay" / "answers.toml").symlink_to(secret)
+    (submissions / "gus.toml").symlink_to(secret)
+    found = {each.name: each for each in found_submissions([submissions])}
+    assert "gus" not in found
+    assert found["fay"].problem == "one file is wanted in its folder, found: none"
+
+
+def test_an_archive_without_end_is_not_unpacked() -> None:
+    file = io.BytesIO()
+    np.savez_compressed(file, weights=np.zeros(4_000_000))
+    assert len(file.getvalue()) < 100_000
+    exercise = load_exercise("unscaled-self-attention")
+    bomb, junk = (Submission("it", "it.npz", data) for data in (file.getvalue(), b"PK junk"))
+    grades = [grade_class(exercise, [submission])[0] for submission in (bomb, junk)]
+    assert [grade.status for grade in grades] == ["not gradable", "not gradable"]
+    assert "unpacked it has more than 5,000,000 bytes" in grades[0].reason
+    assert "this is no .npz file" in grades[1].reason
+
+
+def test_answers_may_be_arrays() -> None:
+    run = regard.solve("unscaled-self-attention").trace.run
+    file = io.BytesIO()
+    np.savez(file, **{step: run.values[step] for step in STEPS})
+    exercise = load_exercise("unscaled-self-attention")
+    (grade,) = grade_class(exercise, [Submission("it", "it.npz", file.getvalue())])
+    assert grade.is_right
+
+
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
@@ -87,6 +120,30 @@ def test_one_bad_submission_stops_nothing(submissions: Path) -> None:
     assert (emil.status, emil.of) == ("not gradable", 3)
     assert cy.status == "graded"
     assert 0 < cy.points < 3
+
+
+def test_everybody_is_graded_by_an_exercise_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ann and bob hand in the same: what is right for ann's numbers is not for bob's."""
+    text = (LIBRARY / "unscaled-self-attention.toml").read_text(encoding="utf-8")
+    for name, own in (("ann", text), ("bob", text.replace("[0.8, -0.4]", "[0.8, 0.4]"))):
+        (tmp_path / "variants" / name).mkdir(parents=True)
+        (tmp_path / "variants" / name / "exercise.toml").write_text(own, encoding="utf-8")
+    (tmp_path / "handed-in").mkdir()
+    for name in ("ann", "bob", "stranger"):
+        (tmp_path / "handed-in" / f"{name}.toml").write_text(answers())
+    arguments = ["grade", str(tmp_path / "variants"), str(tmp_path / "handed-in")]
+    assert main([*arguments, "--json"]) == 1
+    ann, bob, stranger = json.loads(capsys.readouterr().out)
+    assert ann["points"] == ann["of"] == bob["of"] == stranger["of"] == 3
+    assert bob["points"] < 3
+    assert (stranger["status"], stranger["reason"]) == (
+        "not gradable", "there is no exercise of this name",
+    )  # fmt: skip
+    (tmp_path / "empty").mkdir()
+    assert main(["grade", str(tmp_path / "empty"), str(tmp_path / "handed-in")]) == 2
+    assert "holds no exercise for any submission" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -168,10 +225,11 @@ def test_what_could_not_be_graded_says_nothing_about_items() -> None:
 
 
 def test_mistakes_are_counted_with_their_makers() -> None:
-    wrong = Item("a", 0, 1, "wrong", "", ("No scale",))
+    wrong = Item("a", 0, 1, "wrong", "", ("No scale (by √3)",))
+    other = Item("a", 0, 1, "wrong", "", ("No scale (by √2)",))
     grades = [
         Grade("ann", "graded", (wrong, wrong), rules=("line 3 imports os; only numpy",)),
-        Grade("bob", "graded", (wrong,), rules=("line 5 imports os; only numpy",)),
+        Grade("bob", "graded", (other,), rules=("line 5 imports os; only numpy",)),
         Grade("cy", "graded", (item(1),)),
     ]
     facts = class_statistics(grades)
@@ -280,13 +338,11 @@ def test_a_program_for_an_exercise_of_numbers_is_refused(
     assert "does not say what to call in a program" in capsys.readouterr().err
 
 
-@pytest.mark.long
 def test_a_class_on_a_dask_cluster(submissions: Path) -> None:
     distributed = pytest.importorskip("distributed")
     exercise = load_exercise("unscaled-self-attention")
     found = found_submissions([submissions])
     here = grade_class(exercise, found)
-    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__DAEMON", "False")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, processes=False
     ) as cluster:

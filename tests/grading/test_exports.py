@@ -10,6 +10,7 @@ import sys
 import types
 import zipfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from xml.etree import ElementTree as Xml
 
 import numpy as np
@@ -216,6 +217,8 @@ NBGRADER = {
     "additionalProperties": False,
 }
 NOTEBOOKS = ["numpy-multi-head", "scaled-attention-by-hand", "unscaled-self-attention"]
+if find_spec("torch"):
+    NOTEBOOKS.append("torch-self-attention")
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -303,6 +306,17 @@ def test_otter_passes_the_solution_and_explains_what_is_wrong(name: str, fake_ot
     assert all("is not defined" in words for words in run_otter(name, {}).values())
 
 
+@pytest.mark.parametrize("biases", ["bias=False", "bias=True"])
+def test_otter_judges_a_module_with_biases_or_without(biases: str, fake_otter: None) -> None:
+    pytest.importorskip("torch")
+    (check,) = code_checks(load_exercise("torch-self-attention"))
+    space: dict[str, object] = {}
+    exec(check.solution.replace("bias=False", biases), space)
+    assert run_otter("torch-self-attention", space) == {"SelfAttention": ""}
+    exec(check.solution.replace("bias=False", biases).replace("dim=-1", "dim=1"), space)
+    assert "over the columns" in run_otter("torch-self-attention", space)["SelfAttention"]
+
+
 def test_otter_names_a_mistake(fake_otter: None) -> None:
     source = """
 import numpy as np
@@ -322,6 +336,7 @@ def self_attention(X, Wq, Wk, Wv):
 
 
 def test_every_exercise_is_written_or_refused_with_a_reason() -> None:
+    pytest.importorskip("torch")
     refused = set()
     for name in library_names():
         for export in (moodle, qti, otter, nbgrader):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -182,6 +183,9 @@ SOLUTION = (LIBRARY / "torch-self-attention-solution.py").read_text(encoding="ut
         ("dim=-1", "dim=0", 4 / 3, "The softmax is taken over the batch"),
         ("scores = torch", "assert len(x) == 1 or True\n        scores = torch", 2, None),
         ("k.transpose(-2, -1)", "k[:1].transpose(-2, -1)", 4 / 3, "fails only when batch > 1"),
+        ("weights = F.softmax(scores, dim=-1)",
+         "weights = scores.exp() / scores.exp().sum(-1, keepdim=True)", 2,
+         "overflows for scores above 88"),
         ("query = nn.Linear(d_model, d_model", "query = nn.Linear(d_model, 5", 0, "RuntimeError"),
     ],
 )  # fmt: skip
@@ -260,8 +264,6 @@ def test_an_unknown_isolation_is_named() -> None:
 def test_another_user_reads_nothing_private(
     monkeypatch: pytest.MonkeyPatch, tmp_path: os.PathLike[str]
 ) -> None:
-    from pathlib import Path
-
     from regard.grading import _sandbox
 
     system = Path("/usr/bin/python3")
@@ -280,6 +282,11 @@ def test_another_user_reads_nothing_private(
     stealing = COURSE.replace("    Q = X", f"    open({str(secret)!r}).read()\n    Q = X")
     grade = graded("numpy-multi-head", stealing, shut_in)
     assert "Permission denied" in grade.reason
+    forking = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
+    program = Submission("it", "it.py", forking.encode())
+    assert grader("numpy-multi-head").grade(program, shut_in, Limits(seconds=1)).status == "failed"
+    assert shut_in.user is not None
+    assert not list(_sandbox._living(shut_in.user))
     _sandbox._trouble.cache_clear()
 
 

@@ -80,7 +80,7 @@ def test_a_figure_hatches_hidden_cells_and_prints_the_others() -> None:
     from regard.show.figures import draw
 
     axes = draw(MAPS).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["1", ".25", ".75"]
+    assert [text.get_text() for text in axes.texts] == ["1.00", ".25", ".75"]
     (hatched,) = axes.patches
     assert (hatched.get_x(), hatched.get_y()) == (0.5, -0.5)
     assert hatched.get_hatch() == "////"

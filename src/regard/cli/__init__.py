@@ -22,6 +22,8 @@ VERBS = {
     "explore": "run an experiment about attention, or sweep it over a grid",
     "grade": "grade submitted programs, run shut in",
     "train": "train a translation model from French to English, or of your own pairs",
+    "translate": "translate sentences, files or what you type",
+    "evaluate": "score translations: BLEU and chrF, with intervals and the worst sentences",
     "info": "say what is installed and which parts can be used",
 }
 EPILOG = """examples:

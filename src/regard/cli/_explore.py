@@ -15,12 +15,14 @@ from regard.explore import EXPERIMENTS
 from regard.explore._experiments import named
 from regard.show.layout import LEVELS
 
+ARRAYS = ("X", "WQ", "WK", "WV")
 WRITTEN = {name: FORMATS[name] for name in ("text", "markdown", "html", "json")}
 EPILOG = """examples:
   regard explore --list
   regard explore norm-noise
   regard explore norm-noise --beta 20 --samples 1000000 --figure swings.svg
   regard explore copy --n 4,64 --output copy.html
+  regard explore heads --exercise numpy-multi-head
   regard explore norm-noise --sweep n=2,4,8 --sweep beta=1:64:log --workers all --table swings.csv
   regard explore norm-noise --help
 """
@@ -69,18 +71,33 @@ def _parsed(name: str, words: list[str]) -> tuple[argparse.Namespace, dict[str, 
     parser.set_defaults(experiment=name)
     own = parser.add_argument_group("options of this experiment (several values: 4,64,1024)")
     for option, default in known.items():
+        if option in ARRAYS:
+            continue
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
         own.add_argument(
             "--" + option.replace("_", "-"), dest=f"own {option}", type=_value, metavar="VALUE",
             help=f"default: {shown}",
         )  # fmt: skip
+    if "X" in known:
+        parser.add_argument(
+            "--exercise", default=None, help="X, WQ, WK and WV of an exercise or a file"
+        )
     _add_shared(parser)
     chosen, others = parser.parse_known_args(words)
     if others:
         options = [f"--{option.replace('_', '-')}" for option in known]
         raise OptionError(f"{name}: no option {others[0]!r}: {did_you_mean(others[0], options)}")
     mine = {key[4:]: value for key, value in vars(chosen).items() if key.startswith("own ")}
+    if exercise := getattr(chosen, "exercise", None):
+        mine |= _arrays(exercise)
     return chosen, mine
+
+
+def _arrays(exercise: str) -> dict[str, Any]:
+    from regard.exercises import solve
+
+    trace = solve(exercise).trace
+    return {name: trace[name].value for name in ARRAYS}
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from regard.grading import (
     Grade,
     Grader,
     Limits,
+    Submission,
     divergence,
     divergence_text,
     found_submissions,
@@ -31,6 +32,7 @@ from regard.grading import (
     to_html,
     to_table,
     to_text,
+    variants_in,
 )
 
 EPILOG = """a submission is an answer file as `regard check` reads it, a .py program, or a notebook;
@@ -42,6 +44,7 @@ examples:
   regard grade unscaled-self-attention answers.toml
   regard grade numpy-multi-head submission.py
   regard grade my-exercise.toml submissions/ --jobs 2 --results grades/
+  regard grade variants/ submissions/ --results grades/
   regard grade my-exercise.toml submissions/ --cluster tcp://host:8786 --results grades/
   regard grade numpy-multi-head mine.py --against theirs.py
   regard grade my-exercise.toml submission.py --format gradescope -o results.json
@@ -51,7 +54,11 @@ SHOWN: dict[str, str] = {".json": "json", ".csv": "csv", ".html": "html", ".xml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("exercise", help="a name from `regard solve --list`, or a .toml file")
+    parser.add_argument(
+        "exercise",
+        help="a name from `regard solve --list`, a .toml file, or a folder of variants "
+        "(NAME/exercise.toml) as `regard new --for` writes it",
+    )
     parser.add_argument("submissions", nargs="*", metavar="SUBMISSION", help="files and folders")
     parser.add_argument(
         "--format", choices=["text", "json", "csv", "html", *FORMATS],
@@ -86,17 +93,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    exercise = load_exercise(arguments.exercise)
     if arguments.export:
-        return _export(exercise, arguments)
+        return _export(load_exercise(arguments.exercise), arguments)
     if not arguments.submissions:
         raise OptionError("grade: name submissions: files, or folders of them")
     if not 0 < arguments.seconds <= 3600:
         raise OptionError(f"--seconds must be above 0 and at most 3600, not {arguments.seconds:g}")
     if arguments.against:
-        return _against(exercise, arguments)
+        return _against(load_exercise(arguments.exercise), arguments)
     workers = _workers(arguments.jobs)
     submissions = found_submissions(arguments.submissions, one=arguments.one)
+    exercise, title = _exercise(arguments.exercise, submissions)
     grades = grade_class(
         exercise,
         submissions,
@@ -109,11 +116,22 @@ def run(arguments: argparse.Namespace) -> int:
         title="grading" if len(submissions) > 1 else "",
     )
     if arguments.results:
-        _keep(exercise, grades, Path(arguments.results))
-    write(_written(exercise, grades, arguments), arguments.output)
+        _keep(title, grades, Path(arguments.results))
+    write(_written(title, grades, arguments), arguments.output)
     if all(grade.status == NOT_GRADABLE for grade in grades):
         return 2
     return 0 if all(grade.is_right for grade in grades) else 1
+
+
+def _exercise(
+    source: str, submissions: Sequence[Submission]
+) -> tuple[Exercise | dict[str, Exercise], str]:
+    """One exercise, or from a folder everybody's own; and what the report is called."""
+    if Path(source).is_dir():
+        own = variants_in(Path(source), submissions)
+        return own, next(iter(own.values())).title
+    exercise = load_exercise(source)
+    return exercise, exercise.title
 
 
 def _workers(jobs: str) -> int | str:
@@ -122,7 +140,7 @@ def _workers(jobs: str) -> int | str:
     return jobs if jobs == "all" else int(jobs)
 
 
-def _written(exercise: Exercise, grades: Sequence[Grade], arguments: argparse.Namespace) -> str:
+def _written(title: str, grades: Sequence[Grade], arguments: argparse.Namespace) -> str:
     name = "json" if arguments.json else arguments.format
     name = name or SHOWN.get(Path(arguments.output or "").suffix, "text")
     if name == "json":
@@ -130,13 +148,13 @@ def _written(exercise: Exercise, grades: Sequence[Grade], arguments: argparse.Na
     if name == "csv":
         return to_csv(grades)
     if name == "html":
-        return to_html(exercise.title, grades)
+        return to_html(title, grades)
     if name in FORMATS:
         return FORMATS[name](grades)
     return to_table(grades) if len(grades) > 3 else "\n".join(map(to_text, grades))
 
 
-def _keep(exercise: Exercise, grades: Sequence[Grade], folder: Path) -> None:
+def _keep(title: str, grades: Sequence[Grade], folder: Path) -> None:
     """The report, the table, and a text for each student."""
     feedback = folder / "feedback"
     feedback.mkdir(parents=True, exist_ok=True)
@@ -144,7 +162,7 @@ def _keep(exercise: Exercise, grades: Sequence[Grade], folder: Path) -> None:
         name = "".join(c if c.isalnum() or c in "-_. " else "_" for c in grade.submission)
         write_atomically(feedback / f"{name}.txt", to_text(grade))
     write_atomically(folder / "report.csv", to_csv(grades))
-    write_atomically(folder / "report.html", to_html(exercise.title, grades))
+    write_atomically(folder / "report.html", to_html(title, grades))
     print(f"wrote {folder / 'report.html'}, report.csv and feedback/", file=sys.stderr)
 
 

@@ -59,7 +59,7 @@ class Competing:
         kernel = np.exp(-((offsets / group.sd) ** 2) / 2)
         count = len(self._grid) + 2 * half
         y = self._grid[0] + group.mean + STEP * (np.arange(count) - half)
-        return np.convolve(_bump(y, power), kernel / kernel.sum(), mode="valid")
+        return _smoothed(_bump(y, power), kernel / kernel.sum())
 
     def moment(self, powers: Sequence[Sequence[int]]) -> float:
         """E[Π wᵢ^k]: for each group the powers of weights of different keys in it.
@@ -108,6 +108,13 @@ class Competing:
             scored = group.mean * first + group.sd**2 * (first - second)
             looked += group.count * STEP * float((scored * others).sum())
         return log_sum - looked
+
+
+def _smoothed(values: Array, kernel: Array) -> Array:
+    """Their convolution where the kernel lies within the values, by Fourier transforms."""
+    size = 1 << (len(values) - 1).bit_length()
+    product = np.fft.rfft(values, size) * np.fft.rfft(kernel, size)
+    return np.fft.irfft(product, size)[len(kernel) - 1 : len(values)].clip(0)
 
 
 def _bump(y: Array, power: int) -> Array:

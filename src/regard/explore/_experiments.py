@@ -15,6 +15,13 @@ EXPERIMENTS = {
     "noise": "does that survive noisy keys?",
     "norm-noise": "what if one key is sometimes longer, sometimes shorter?",
     "two-heads": "how much steadier are two heads than one?",
+    "heads": "why do one head and several differ on the same weights?",
+    "permutation": "what if the tokens change places?",
+    "scale": "why are scores divided by √d?",
+    "mask": "what do masks remove, and does anything leak?",
+    "cost": "how do time and memory grow on this machine?",
+    "temperature": "how does the temperature set the entropy of the weights?",
+    "softmax-bottleneck": "how sharp can weights be, and why do long contexts dilute?",
 }
 
 

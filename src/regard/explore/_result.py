@@ -119,8 +119,9 @@ def experiment(function: Callable[P, Result]) -> Callable[P, Result]:
 def _described(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as JSON can hold them; an array is told by its shape."""
     return {
-        name: f"array {value.shape}" if hasattr(value, "shape") and value.shape else value
+        name: f"array {value.shape}" if getattr(value, "shape", ()) else value
         for name, value in options.items()
+        if not callable(value)
     }
 
 

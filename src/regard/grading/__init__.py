@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.grading._against import divergence, divergence_text
-from regard.grading._class import found_submissions, grade_class
+from regard.grading._class import found_submissions, grade_class, variants_in
 from regard.grading._exports import EXPORTS
 from regard.grading._grade import NOT_GRADABLE, Finding, Grade, Item
 from regard.grading._grader import Grader
@@ -34,4 +34,5 @@ __all__ = [
     "to_html",
     "to_table",
     "to_text",
+    "variants_in",
 ]

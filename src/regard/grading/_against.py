@@ -13,8 +13,8 @@ from regard.grading._sandbox import Isolation, Limits
 from regard.grading._submission import Submission
 
 KINDS = {
-    "exercise": "the exercise's numbers", "fresh": "fresh numbers", "again": "the same again",
-    "size": "another size", "causal": "a later token changed", "overflow": "large scores",
+    "exercise": "the exercise's numbers", "fresh": "fresh numbers", "size": "another size",
+    "causal": "a later token changed", "overflow": "large scores",
 }  # fmt: skip
 
 
@@ -51,6 +51,8 @@ def divergence(
 def _of_step(first: Tried, second: Tried, step: str, names: Sequence[str]) -> list[Divergence]:
     by_kind: dict[str, Divergence] = {}
     for one, other in zip(first.answered, second.answered, strict=True):
+        if one.trial.kind not in KINDS:
+            continue
         result = f"{first.run.name}: {step}"
         apart = _apart(result, one, other, step, names)
         known = by_kind.get(one.trial.kind)
@@ -92,7 +94,7 @@ def divergence_text(found: Sequence[Divergence], names: Sequence[str]) -> str:
     width = max(len(each.result) for each in found)
     for each in found:
         sign = "✓ same " if each.is_same else "✗ apart"
-        lines.append(f"{sign}  {each.result:{width}}  {each.numbers}  {each.words}".rstrip())
+        lines.append(f"{sign}  {each.result:{width}}  {each.numbers:22}  {each.words}".rstrip())
     first = next((each for each in found if not each.is_same), None)
     lines.append(
         f"They part at {first.result}, on {first.numbers}." if first else "They give the same."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard._errors import FileError, RegardError, SandboxError
-from regard.exercises import Exercise, read_exercise, to_toml
+from regard.exercises import Exercise, load_exercise, read_exercise, to_toml
 from regard.grading._grade import Grade, grade_from
 from regard.grading._grader import Grader
 from regard.grading._program import rules_of
@@ -64,11 +64,30 @@ def _folder(path: Path) -> Submission:
 
 
 def _is_submission(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".") and path.suffix in ENDINGS
+    """A link is none: it may lead to somebody else's file, or to the solution."""
+    is_file = path.is_file() and not path.is_symlink()
+    return is_file and not path.name.startswith(".") and path.suffix in ENDINGS
+
+
+def variants_in(folder: Path, submissions: Sequence[Submission]) -> dict[str, Exercise]:
+    """Everybody's own exercise, as `regard new --for` writes them: FOLDER/NAME/exercise.toml."""
+    found = {}
+    for submission in submissions:
+        for name in (submission.name, Path(submission.name).stem):
+            path = folder / name / "exercise.toml"
+            if path.is_file():
+                found[submission.name] = load_exercise(path)
+                break
+    if not found:
+        raise FileError(
+            f"grade: {str(folder)!r} holds no exercise for any submission; it must hold "
+            "NAME/exercise.toml for each, as `regard new --for` writes them"
+        )
+    return found
 
 
 def grade_class(
-    exercise: Exercise,
+    exercise: Exercise | Mapping[str, Exercise],
     submissions: Sequence[Submission],
     *,
     shut_in: str = "bubblewrap",
@@ -81,23 +100,27 @@ def grade_class(
 ) -> list[Grade]:
     """Grade all; what the `folder` holds from before is not graded again if nothing changed.
 
-    A submission that cannot be graded stops no other: it becomes a grade that says why.
+    `exercise` may be everybody's own, by the name of the submission. A submission that cannot be
+    graded stops no other: it becomes a grade that says why.
     """
     limits = limits or Limits()
-    common = {
-        "exercise": to_toml(exercise), "files": dict(exercise.files), "isolation": shut_in,
-        "seconds": limits.seconds, "seed": seed,
-    }  # fmt: skip
-    grader = Grader(exercise, seed)
-    if any(grader.takes(submission) for submission in submissions):
-        rules_of(exercise)
-        isolation(shut_in)  # a refusal concerns all of them, so it comes before the work
+    graders = _graders(exercise, seed, submissions)
+    for submission in submissions:
+        if graders[submission.name].takes(submission):
+            rules_of(graders[submission.name].exercise)
+            isolation(shut_in)  # a refusal concerns all of them, so it comes before the work
+    known = exercise if isinstance(exercise, Mapping) else {s.name: s for s in submissions}
     pieces = [
         {
-            **common,
+            "exercise": to_toml(graders[submission.name].exercise),
+            "files": dict(graders[submission.name].exercise.files),
+            "isolation": shut_in,
+            "seconds": limits.seconds,
+            "seed": seed,
             "name": submission.name,
             "file": submission.file,
-            "problem": submission.problem,
+            "problem": submission.problem
+            or ("" if submission.name in known else "there is no exercise of this name"),
             "content": base64.b64encode(submission.content).decode("ascii"),
         }
         for submission in submissions
@@ -113,9 +136,20 @@ def grade_class(
     )
     return [
         grade_from(outcome.record) if outcome.failure is None
-        else grader.not_gradable(submission, f"regard itself failed on it: {outcome.failure}")
-        for submission, outcome in zip(submissions, outcomes, strict=True)
+        else graders[one.name].not_gradable(one, f"regard itself failed on it: {outcome.failure}")
+        for one, outcome in zip(submissions, outcomes, strict=True)
     ]  # fmt: skip
+
+
+def _graders(
+    exercise: Exercise | Mapping[str, Exercise], seed: int, submissions: Sequence[Submission]
+) -> dict[str, Grader]:
+    """By submission; who has no exercise is marked out of the same as somebody who has one."""
+    if not isinstance(exercise, Mapping):
+        return dict.fromkeys((each.name for each in submissions), Grader(exercise, seed))
+    graders = {name: Grader(own, seed) for name, own in exercise.items()}
+    any_of_them = next(iter(graders.values()))
+    return {each.name: graders.get(each.name, any_of_them) for each in submissions}
 
 
 def grade_piece(piece: dict[str, Any], _: int) -> dict[str, Any]:

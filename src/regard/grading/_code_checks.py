@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from regard.exercises import Exercise
 from regard.exercises._compute import trace_of
-from regard.exercises._exercise import AskedSteps, CodeRules, CodeRun
+from regard.exercises._exercise import (
+    AskedProgram,
+    AskedSteps,
+    CodeRules,
+    CodeRun,
+    LinearDraw,
+)
 from regard.grading._trials import Caller, Trial
 from regard.grading._wrong import wrong_values
 from regard.graph.operation import Array
@@ -55,7 +61,11 @@ def code_checks(exercise: Exercise) -> list[CodeCheck]:
     """For each function that programs are to define, else for each question about steps."""
     if exercise.code and exercise.code.run:
         rules = exercise.code
-        return [_of_run(exercise, rules, run) for run in rules.run if run.function]
+        return [
+            _of_run(exercise, rules, run) if run.function else _of_module(exercise, rules, run)
+            for run in rules.run
+            if run.function or exercise.variants[run.variant].draws
+        ]
     return list(_of_steps(exercise))
 
 
@@ -75,6 +85,44 @@ def _of_run(exercise: Exercise, rules: CodeRules, run: CodeRun) -> CodeCheck:
     )
     solution = code if rules.library == "numpy" else ""
     return CodeCheck(run.name, run.name, run.points, (run.name,), body, stub, solution)
+
+
+def _of_module(exercise: Exercise, rules: CodeRules, run: CodeRun) -> CodeCheck:
+    """A module made after the seed, with biases or without: each draws numbers of its own."""
+    within = COMPUTED[rules.library]
+    by_biases: dict[bool, list[str]] = {}
+    for name, variant in exercise.variants.items():
+        if variant.draws is None or variant.kind != exercise.variants[run.variant].kind:
+            continue
+        has_biases = any(isinstance(d, LinearDraw) and d.bias for d in variant.draws.tensors)
+        trial = next(Caller(exercise, rules, replace(run, variant=name), 0).trials())
+        by_biases[has_biases] = [
+            _comparing(trial.trace, trial.trace[result].name, f"results[{place}]", result, within)
+            for place, result in enumerate(run.results)
+        ]
+    trial = next(Caller(exercise, rules, run, 0).trials())
+    made = ", ".join(repr(value) for value in trial.call["makes"])
+    drawn = ", ".join(
+        f"torch.randn({', '.join(map(str, a['normal']))})" for a in trial.call["arguments"]
+    )
+    body = [
+        f"torch.manual_seed({rules.seed})",
+        f"module = {run.name}({made})",
+        f"results = module({drawn})",
+        "has_biases = any(parameter.ndim == 1 for parameter in module.parameters())",
+    ]
+    for has_biases, lines in by_biases.items():
+        body += [f"if has_biases == {has_biases}:", *(indented(line) for line in lines)]
+    programs = [a.question.program for a in exercise.asked if isinstance(a.question, AskedProgram)]
+    solution = exercise.files[programs[0]] if programs else ""
+    stub = exercise.files.get(rules.skeleton, "")
+    return CodeCheck(
+        run.name, run.name, run.points, (run.name,), "\n".join(body), stub, _without_main(solution)
+    )
+
+
+def _without_main(program: str) -> str:
+    return program.partition("\nif __name__ ==")[0].rstrip()
 
 
 def _calling(rules: CodeRules, run: CodeRun, trial: Trial, within: float) -> Iterator[str]:

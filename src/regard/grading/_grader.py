@@ -15,7 +15,7 @@ from regard.grading._judging import judged, status_of
 from regard.grading._program import rules_of, tried
 from regard.grading._rules import broken_rules
 from regard.grading._sandbox import Isolation, Limits
-from regard.grading._submission import Submission
+from regard.grading._submission import Submission, refuse_bomb
 from regard.grading._trials import Caller, Trial
 
 VERDICTS = {
@@ -102,6 +102,7 @@ class Grader:
 
     def answers(self, submission: Submission) -> Grade:
         """Judged as `regard.check` judges them."""
+        refuse_bomb(submission)
         with tempfile.TemporaryDirectory(prefix="regard-") as folder:
             path = Path(folder, Path(submission.file).name)
             path.write_bytes(submission.content)

@@ -40,9 +40,12 @@ def _checks(exercise: Exercise) -> list[CodeCheck]:
     return checks
 
 
+def _imports(exercise: Exercise) -> str:
+    return "import torch\n" if exercise.code and exercise.code.library == "torch" else ""
+
+
 def otter(exercise: Exercise) -> bytes:
     """A zip of exception-based test files, one a question."""
-    torch = exercise.code is not None and exercise.code.library == "torch"
     files = {}
     for check in _checks(exercise):
         missing = "\n".join(
@@ -51,7 +54,7 @@ def otter(exercise: Exercise) -> bytes:
         files[f"tests/{check.name}.py"] = OTTER.format(
             title=check.title.replace('"', "'"), name=check.name, points=check.points,
             compare=COMPARE, arguments=", ".join(check.names), body=indented(check.body),
-            missing=indented(missing), imports="import torch\n" if torch else "",
+            missing=indented(missing), imports=_imports(exercise),
         )  # fmt: skip
     return zipped(files)
 
@@ -63,8 +66,8 @@ def nbgrader(exercise: Exercise) -> bytes:
         cells.append(_cell("markdown", f"{check.name}-question", f"## {check.title}", locked=True))
         cells.append(_cell("code", f"{check.name}-answer", _answer(check), solution=True))
         tests = (
-            f"import numpy as np\n### BEGIN HIDDEN TESTS\n{COMPARE}\n\n{check.body}\n"
-            "### END HIDDEN TESTS"
+            f"import numpy as np\n{_imports(exercise)}### BEGIN HIDDEN TESTS\n{COMPARE}\n\n"
+            f"{check.body}\n### END HIDDEN TESTS"
         )
         test = _cell("code", f"{check.name}-test", tests, locked=True, points=check.points)
         cells.append(test)
@@ -82,7 +85,7 @@ def nbgrader(exercise: Exercise) -> bytes:
 
 def _answer(check: CodeCheck) -> str:
     """nbgrader puts its own stub in the place of the solution."""
-    imports = "" if check.solution.startswith("#") else "import numpy as np\n\n"
+    imports = "" if "import " in check.solution else "import numpy as np\n\n"
     return f"{imports}### BEGIN SOLUTION\n{check.solution or check.stub}\n### END SOLUTION"
 
 

@@ -95,7 +95,8 @@ def tried(
     outcome = run(program, calls, shut_in, limits, imports)
     if not outcome.first("ready") and "No module named 'torch'" in outcome.printed:
         raise MissingExtraError("running this exercise's programs", "torch", "torch")
-    told = {event.get("call"): event for event in reversed(outcome.events) if "call" in event}
+    calls_told = [event for event in outcome.events if type(event.get("call")) is int]
+    told = {event["call"]: event for event in reversed(calls_told)}
     places = count()
     found = []
     for one, those in zip(rules.run, trials, strict=True):
@@ -150,7 +151,8 @@ def _answered(
 def _changed(one: CodeRun, places: Any) -> tuple[str, ...]:
     known = range(len(one.arguments))
     places = places if isinstance(places, list) else []
-    return tuple(one.arguments[place] for place in places if place in known)
+    found = {place for place in places if type(place) is int and place in known}
+    return tuple(one.arguments[place] for place in sorted(found))
 
 
 def exception_words(event: Mapping[str, Any]) -> str:
@@ -179,6 +181,10 @@ def _as_the_module_drew(
         variant = variants_drawn(exercise, one, list(parameters))
         base = trace_of(variant, exercise.names)
         givens: dict[str, Any] = {**parameters, **dict(zip(one.arguments, passed, strict=True))}
+        if {k: v.shape for k, v in givens.items()} != {
+            k: v.shape for k, v in base.run.givens.items()
+        }:
+            return trial, []  # other sizes would make regard compute whatever it is told to
         trace = work(variant.kind, **givens, **variant.options)
     except (KeyError, TypeError, ValueError, RegardError):
         return trial, []

@@ -46,6 +46,9 @@ FIRST_USER = 1_600_000_000  # users that nothing else on the machine has
 _numbers = count(os.getpid() * 1000)
 
 
+MOST_ATTEMPTS = 40  # to end all processes of a user, of which some may just be starting others
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a submission may take: seconds on the clock and of the processor, and bytes."""
@@ -160,7 +163,13 @@ class OtherUser(Isolation):
         super().clean(process)
         assert self.user is not None
         everything = ["/bin/sh", "-c", "kill -KILL -1"]
-        subprocess.run(everything, user=self.user, group=self.user, extra_groups=[], check=False)
+        for _ in range(MOST_ATTEMPTS):
+            subprocess.run(
+                everything, user=self.user, group=self.user, extra_groups=[], check=False
+            )
+            if not any(_living(self.user)):
+                return
+            time.sleep(LOOK)
 
 
 class Trusted(Isolation):
@@ -404,6 +413,15 @@ def _taken(pid: int) -> tuple[int, int]:
             for task in (place / "task").iterdir():
                 waiting += map(int, (task / "children").read_text().split())
     return processes, memory
+
+
+def _living(user: int) -> Iterator[int]:
+    """The processes of a user that have not ended."""
+    for place in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError, ValueError, KeyError):
+            facts = dict(line.split(":", 1) for line in place.read_text().splitlines())
+            if int(facts["Uid"].split()[0]) == user and facts["State"].split()[0] != "Z":
+                yield int(place.parent.name)
 
 
 def _ending(code: int, limits: Limits) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,11 +64,16 @@ def class_statistics(grades: Sequence[Grade]) -> ClassStatistics:
         points=tuple(grade.points for grade in grades),
         of=max((grade.of for grade in grades), default=0.0),
         items=tuple(_items(grades)),
-        mistakes=_who([(g.submission, g.mistakes) for g in grades]),
+        mistakes=_who([(g.submission, list(map(_without_detail, g.mistakes))) for g in grades]),
         findings=_who([(g.submission, [f.message for f in g.findings]) for g in grades]),
         rules=_who([(g.submission, [_without_line(rule) for rule in g.rules]) for g in grades]),
         statuses=tuple((status, counts[status]) for status in (GRADED, "failed", "not gradable")),
     )
+
+
+def _without_detail(mistake: str) -> str:
+    """K from W_V or K from W_Q, it is the same mistake."""
+    return re.sub(r" \([^()]*\)", "", mistake)
 
 
 def _without_line(rule: str) -> str:

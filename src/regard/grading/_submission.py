@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +40,19 @@ class Submission:
                 f"{self.name}: no UTF-8 text (byte {error.start}): save it as UTF-8"
             ) from error
         return _code_of(self.name, text) if self.file.endswith(".ipynb") else text
+
+
+def refuse_bomb(submission: Submission) -> None:
+    """An archive of arrays may be small and its content without end."""
+    if not submission.file.endswith(".npz"):
+        return
+    try:
+        with zipfile.ZipFile(io.BytesIO(submission.content)) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise FileError(f"{submission.name}: this is no .npz file: {error}") from error
+    if size > LARGEST:
+        raise FileError(f"{submission.name}: unpacked it has more than {LARGEST:,} bytes")
 
 
 def _code_of(name: str, notebook: str) -> str:

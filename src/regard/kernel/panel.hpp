@@ -31,7 +31,8 @@ struct Panels {
 
     Panels(const Problem &p, Index width) {
         queries_each = std::max<Index>(1, std::min(width, p.n_q));
-        heads_each = p.n_q < width ? std::min(p.group(), width / queries_each) : 1;
+        const Index fitting = p.n_q < width ? std::min(p.group(), width / queries_each) : 1;
+        heads_each = std::max<Index>(1, fitting);
         head_blocks = (p.group() + heads_each - 1) / heads_each;
         query_blocks = (p.n_q + queries_each - 1) / queries_each;
     }

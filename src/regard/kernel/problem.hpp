@@ -44,7 +44,7 @@ struct Problem {
     Index left = -1, right = -1;        // the window on both sides; -1 is unbounded
     double scale = 1, softcap = 0;      // softcap 0: none
 
-    Index group() const { return heads / kv_heads; }
+    Index group() const { return kv_heads ? heads / kv_heads : 0; }
 };
 
 struct Forward {

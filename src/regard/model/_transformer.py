@@ -13,7 +13,7 @@ from regard._errors import SizeLimitError
 from regard.model._cache import Cache
 from regard.model._config import Config
 from regard.model._dropout import dropped
-from regard.ops import attention
+from regard.ops import Inspect, Inspection, attention
 
 Tensor = Any
 USUAL_STD = 0.02
@@ -100,10 +100,14 @@ class Block(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor, *how: Any) -> Tensor:
         if self.norm_first:
-            x = x + self._dropped(self.attention(self.norm_1(x), *how))
+            x = x + self._dropped(self.attention(self.attended(x), *how))
             return x + self._dropped(self.feed_forward(self.norm_2(x)))
         x = self.norm_1(x + self._dropped(self.attention(x, *how)))
         return self.norm_2(x + self._dropped(self.feed_forward(x)))
+
+    def attended(self, x: Tensor) -> Tensor:
+        """What the attention of this block reads."""
+        return self.norm_1(x) if self.norm_first else x
 
     def _dropped(self, x: Tensor) -> Tensor:
         return dropped(x, self.dropout, self.training)
@@ -175,6 +179,19 @@ class Transformer(nn.Module):  # type: ignore[misc]
         if cache is not None:
             cache.filled += tokens.shape[1]
         return x if self.norm is None else self.norm(x)
+
+    def inspect(
+        self, tokens: Tensor, wanted: Inspect, *, prefix: Tensor | None = None
+    ) -> list[Inspection]:
+        """What every layer attended to."""
+        x, turns = self._placed(tokens, None, 0)
+        seen = {"prefix": prefix, "causal": 0}
+        told = []
+        for layer, block in enumerate(self.blocks):
+            q, k, v = block.attention.heads(block.attended(x), turns)
+            told.append(attention(q, k, v, inspect=wanted, **seen)[1])
+            x = block(x, turns, None, layer, seen)
+        return told
 
     def _placed(
         self, tokens: Tensor, places: Tensor | None, before: int

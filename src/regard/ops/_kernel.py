@@ -41,7 +41,7 @@ class KernelPath:
         inputs = (problem.q, problem.k, problem.v)
         d_q, d_k, d_v = (empty(each.shape, problem.dtype) for each in inputs)
         d_bias = np.zeros(problem.scores_shape, problem.real) if with_bias else None
-        given = (bits(output), log_sum_exp, bits(d_output))
+        given = (bits(output), np.ascontiguousarray(log_sum_exp), bits(d_output))
         native.backward(*arguments(problem), *given, bits(d_q), bits(d_k), bits(d_v), d_bias)
         return Gradients(d_q, d_k, d_v, d_bias, _to_sinks(problem, output, log_sum_exp, d_output))
 
@@ -62,14 +62,18 @@ class KernelPath:
         }
         answers["top_keys"] = np.empty((*leading, wanted.top), np.int64) if wanted.top else None
         order = ("top_weights", "top_keys", "entropy", "received", "rows")
-        native.inspect(*arguments(problem), log_sum_exp, *(answers[name] for name in order), places)
+        lse = np.ascontiguousarray(log_sum_exp)
+        native.inspect(*arguments(problem), lse, *(answers[name] for name in order), places)
         return answers
 
 
 def arguments(problem: Problem) -> tuple[Any, ...]:
     """What the kernel is told of a problem, in its order."""
-    parts = (getattr(problem, name) for name in PARTS)
-    return tuple(bits(part) if isinstance(part, np.ndarray) else part for part in parts)
+    parts = {name: getattr(problem, name) for name in PARTS}
+    for name in ("lengths", "prefix", "offsets", "sinks"):
+        if parts[name] is not None:
+            parts[name] = np.ascontiguousarray(parts[name])
+    return tuple(bits(part) if isinstance(part, np.ndarray) else part for part in parts.values())
 
 
 def bits(array: Array) -> Array:

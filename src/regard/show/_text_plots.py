@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from math import floor, isfinite, log10
 
 from regard.show._boxes import columns_of
@@ -152,21 +152,24 @@ def _map(drawn: HeatMap, scale: tuple[float, float]) -> list[str]:
     """Each cell as its number and a shade of it; hidden cells are hatched."""
     gutter = max(columns_of(name) for name in drawn.rows)
     shown = len(drawn.columns) <= 8
-    cell = max(6 if shown else 2, *(columns_of(name) + 1 for name in drawn.columns))
-    header = " " * (gutter + 1) + "".join(name.rjust(cell) for name in drawn.columns)
-    lines = [f"{drawn.title} ({drawn.y} ↓, {drawn.x} →)", header]
+    names = [name.split("\n") for name in drawn.columns]
+    cell = max(6 if shown else 2, *(columns_of(part) + 1 for parts in names for part in parts))
+    lines = [f"{drawn.title} ({drawn.y} ↓, {drawn.x} →)"]
+    for parts in zip_longest(*names, fillvalue=""):
+        lines.append(" " * (gutter + 1) + "".join(part.rjust(cell) for part in parts))
     for row, (name, values) in enumerate(zip(drawn.rows, drawn.values, strict=True)):
         cells = [
-            HIDDEN * (cell - 1) if drawn.is_hidden(row, place) else _cell(value, scale, cell, shown)
+            HIDDEN * (cell - 1)
+            if drawn.is_hidden(row, place)
+            else _cell(value, drawn.text(row, place) if shown else "", scale, cell)
             for place, value in enumerate(values)
         ]
         lines.append(f"{name:>{gutter}} " + "".join(f" {each}" for each in cells))
     return lines
 
 
-def _cell(value: float, scale: tuple[float, float], width: int, shown: bool) -> str:
+def _cell(value: float, number: str, scale: tuple[float, float], width: int) -> str:
     low, high = scale
     share = (value - low) / (high - low) if high > low else 0.0
     shade = SHADES[min(max(int(share * len(SHADES)), 0), len(SHADES) - 1)]
-    number = f"{value:.2f}" if shown else ""
     return shade * (width - 1 - len(number)) + number

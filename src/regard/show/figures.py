@@ -44,6 +44,7 @@ GROUPS = (
 BAR_FILL, BAR_EDGE = "#d9d9d9", "#a6a6a6"
 MAPS = "Greys"
 PRINTED_UP_TO = 12  # rows and columns of a heat map whose values are printed
+MOST_TICKS = 6
 PANEL = (4.3, 3.3)  # inches
 ENDINGS = (".svg", ".png", ".pdf")
 
@@ -83,6 +84,7 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
     axes.set_title(_typeset(chart.title))
     if chart.log_x:
         axes.set_xscale("log")
+        _place_ticks(axes, chart)
     if chart.log_y:
         axes.set_yscale("log")
     for drawn in chart.series:
@@ -93,6 +95,17 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
         axes.set_ylim(*chart.y_limits)
     if any(drawn.label for drawn in chart.series):
         axes.legend(fontsize=8)
+
+
+def _place_ticks(axes: Any, chart: Chart) -> None:
+    """At the sizes that were measured when they are few whole numbers, otherwise at decades."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    places = {x for drawn in chart.series if drawn.kind == "measured" for x in drawn.x}
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if 2 <= len(places) <= MOST_TICKS and all(x.is_integer() for x in places):
+        axes.set_xticks(sorted(places), [f"{int(x)}" for x in sorted(places)])
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _typeset(text: str) -> str:
@@ -130,7 +143,9 @@ def _draw_series(axes: Any, drawn: Series) -> None:
 def _draw_map(axes: Any, drawn: HeatMap, scale: tuple[float, float] | None) -> Any:
     """Dark is much; hidden cells are hatched; the numbers are printed while they fit."""
     low, high = scale or (0.0, 1.0)
-    image = axes.imshow(drawn.values, cmap=MAPS, vmin=low, vmax=high, aspect="equal")
+    image = axes.imshow(
+        drawn.values, cmap=MAPS, vmin=low, vmax=high, aspect="auto" if drawn.texts else "equal"
+    )
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.set(xlabel=drawn.x, ylabel=drawn.y)
@@ -146,8 +161,8 @@ def _draw_map(axes: Any, drawn: HeatMap, scale: tuple[float, float] | None) -> A
             elif printed:
                 dark = (value - low) > 0.55 * (high - low)
                 axes.text(
-                    column, row, _short(value), ha="center", va="center", fontsize=7,
-                    color="white" if dark else "black",
+                    column, row, _without_zero(drawn.text(row, column)),
+                    ha="center", va="center", fontsize=7, color="white" if dark else "black",
                 )  # fmt: skip
     return image
 
@@ -163,15 +178,15 @@ def _hatch(axes: Any, row: int, column: int) -> None:
     )  # fmt: skip
 
 
-def _short(value: float) -> str:
-    """Two decimals, without the 0 that all weights begin with."""
-    return f"{value:.2f}".removeprefix("0") if abs(value) < 1 else f"{value:.3g}"
+def _without_zero(text: str) -> str:
+    """0.25 as .25: the 0 is what all weights begin with."""
+    return text[1:] if text.startswith("0.") else text
 
 
 def _draw_bar_of_shades(figure: Any, maps: Sequence[tuple[Any, Any]], plot: Plot) -> None:
-    if not maps:
+    panel = next((panel for panel in plot.panels if isinstance(panel, HeatMap)), None)
+    if panel is None or not panel.measure:
         return
-    panel = next(panel for panel in plot.panels if isinstance(panel, HeatMap))
     bar = figure.colorbar(maps[0][1], ax=[axes for axes, _ in maps], shrink=0.75, aspect=30)
     bar.set_label(panel.measure)
     bar.outline.set_visible(False)

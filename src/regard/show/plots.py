@@ -54,7 +54,15 @@ class HeatMap:
     x: str = "key"
     y: str = "query"
     scale: tuple[float, float] | None = None  # otherwise what all maps of the plot share
-    measure: str = "weight"
+    measure: str = "weight"  # beside the bar of shades, which is not drawn without it
+    texts: tuple[tuple[str, ...], ...] = ()  # printed instead of the values
+
+    def text(self, row: int, column: int) -> str:
+        """What is printed in a cell."""
+        if self.texts:
+            return self.texts[row][column]
+        value = self.values[row][column]
+        return f"{value:.2f}" if abs(value) < 10 else f"{value:.3g}"
 
     def is_hidden(self, row: int, column: int) -> bool:
         return bool(self.hidden) and self.hidden[row][column]

@@ -112,6 +112,9 @@ class _Beams:
         self.seen = torch.zeros(shape, dtype=torch.bool, device=self.device)
         at = torch.arange(width, device=self.device)
         self.seen[:, :, :width] = (at < self.lengths[:, None])[:, None]
+        # Large and of every step: to allocate them anew would take as long as to fill them.
+        self.logits = weight.new_empty(batch * how.beam, config.vocabulary)
+        self.log_chances = self.logits.to(torch.float32, copy=True)
         self.rows = torch.arange(batch, device=self.device)  # whose sentence each row is
         self.sums = torch.zeros(batch, 1, device=self.device)
         self.written = torch.zeros(batch, how.beam, steps, dtype=torch.long, device=self.device)
@@ -144,15 +147,19 @@ class _Beams:
 
     def _candidates(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Twice as many successors as the beam holds, best first: sum, parent, token."""
-        logits = self.model.logits(hidden)
-        sums = torch.log_softmax(logits, dim=-1, dtype=self.sums.dtype)
-        sums[..., self.barred] = -inf
-        sums += self.sums[..., None]
-        many = min(2 * self.how.beam, sums.shape[1] * sums.shape[2])
+        batch, beam, width = hidden.shape
+        rows = batch * beam
+        logits, sums = self.logits[:rows], self.log_chances[:rows]
+        torch.mm(hidden.reshape(rows, width), self.model.output_weight.mT, out=logits)
+        torch.log_softmax(logits, dim=-1, dtype=sums.dtype, out=sums)
+        sums[:, self.barred] = -inf
+        vocabulary = sums.shape[1]
+        sums = sums.view(batch, beam, vocabulary).add_(self.sums[..., None])
+        many = min(2 * self.how.beam, beam * vocabulary)
         best, at = sums.flatten(1).topk(many)
         lacking = (0, 2 * self.how.beam - many)
         best, at = F.pad(best, lacking, value=-inf), F.pad(at, lacking)
-        return best, at // sums.shape[2], at % sums.shape[2]
+        return best, at // vocabulary, at % vocabulary
 
     def _advance(self, step: int, sums: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Successors take the places of the hypotheses; those that end are put aside."""

@@ -1,0 +1,225 @@
+"""Text to text: order, empty lines, lines that are too long, words that were looked at."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tokenizers")
+pytest.importorskip("sacrebleu")
+
+from regard import CheckpointError, OptionError  # noqa: E402
+from regard.cli import main  # noqa: E402
+from regard.model import Config, Transformer, save  # noqa: E402
+from regard.translation.aligning import align  # noqa: E402
+from regard.translation.decoding import Search  # noqa: E402
+from regard.translation.tokenizer import Tokenizer  # noqa: E402
+from regard.translation.translating import Translator  # noqa: E402
+
+torch.set_num_threads(1)
+LINES = ["le chat dort", "", "la petite fille mange deux pommes .", "   ", "il lit", "oui !"]
+GREEDY = Search(beam=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint whose weights are random: what it says is nonsense, always the same."""
+    tokenizer = Tokenizer.trained([*LINES, "un mot", "the cat sleeps"], 300)
+    torch.manual_seed(2)
+    config = Config(vocabulary=len(tokenizer), width=24, layers=2, heads=2, head_dim=12,
+                    longest=61)  # fmt: skip
+    model = Transformer(config)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.3 * torch.randn_like(weight)
+    path = tmp_path_factory.mktemp("run") / "best"
+    save(path, model, files={"tokenizer.json": tokenizer.written()})
+    return path
+
+
+@pytest.fixture(scope="module")
+def translator(folder: Path) -> Translator:
+    return Translator.load(folder, "float32")
+
+
+def test_order_is_kept_and_empty_lines_stay(translator: Translator) -> None:
+    together = translator.translate(LINES, GREEDY)
+    assert [each.source for each in together] == LINES
+    assert [each.text for each in together] == [
+        translator.translate([line], GREEDY)[0].text for line in LINES
+    ]
+    assert together[1].text == together[3].text == ""
+    assert all(each.text for number, each in enumerate(together) if number not in (1, 3))
+
+
+def test_a_long_line_is_translated_in_pieces(translator: Translator) -> None:
+    """Cut at the ends of sentences first; every piece is translated as it is alone."""
+    first, second = "le chat dort . il lit .", "la petite fille mange deux pommes ."
+    line = f"{first} {second} {second}"
+    pieces = translator._pieces(line)
+    assert " ".join(pieces) == line
+    assert len(pieces) > 1
+    assert all(piece.endswith(".") for piece in pieces)
+    (found,) = translator.translate([line], GREEDY, first=7)
+    alone = [each.text for each in translator.translate(pieces, GREEDY)]
+    assert found.text == " ".join(alone)
+    assert found.notes[0] == (
+        "line 7: longer than the 29 tokens that the model reads at a time; translated in "
+        f"{len(pieces)} pieces"
+    )
+
+
+@pytest.mark.parametrize("line", ["chat " * 100, "x" * 500, "é" * 200, ". " * 90])
+def test_lines_without_a_good_place_to_cut(line: str, translator: Translator) -> None:
+    pieces = translator._pieces(line)
+    assert all(translator._fits(piece) for piece in pieces)
+    assert "".join(pieces).replace(" ", "") == line.replace(" ", "")
+
+
+def test_what_comes_to_no_end_is_told(translator: Translator) -> None:
+    (found,) = translator.translate(["le chat"], Search(beam=1, longest=1))
+    assert found.notes == ("line 1: the translation came to no end and was cut",)
+
+
+def test_the_best_are_in_order(translator: Translator) -> None:
+    (found,) = translator.translate(["le chat dort"], Search(beam=4, best=3))
+    scores = [said.score for said in found.best]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_every_word_looked_somewhere(translator: Translator) -> None:
+    (found,) = translator.translate(["la petite fille"], GREEDY)
+    aligned = align(translator, "la petite fille", found.best[0])
+    assert " ".join(each.word for each in aligned).split() == found.text.split()
+    for each in aligned:
+        assert [word for word, _ in each.shares] == ["la", "petite", "fille"]
+        assert sum(share for _, share in each.shares) == pytest.approx(1)
+
+
+def test_alignments_follow_the_weights(translator: Translator) -> None:
+    """A model whose attention is even gives each word its share of tokens."""
+    model = translator.model
+    kept = [block.attention.wqkv.weight.detach().clone() for block in model.blocks]
+    with torch.no_grad():
+        for block in model.blocks:
+            block.attention.wqkv.weight[:48] = 0
+        (found,) = translator.translate(["la petite fille"], GREEDY)
+        aligned = align(translator, "la petite fille", found.best[0])
+        for block, weight in zip(model.blocks, kept, strict=True):
+            block.attention.wqkv.weight.copy_(weight)
+    tokens = [len(row) for row in translator.tokenizer.encode(["la", "petite", "fille"])]
+    assert [share for _, share in aligned[0].shares] == pytest.approx(
+        [many / sum(tokens) for many in tokens], rel=1e-5
+    )
+
+
+def test_precisions() -> None:
+    with pytest.raises(OptionError, match=r"`precision` must be one of .*did you mean 'bfloat16'"):
+        Translator.load("nowhere", "bfloat")
+
+
+def test_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        CheckpointError, match=r"no model was named, and .*`regard train` makes one"
+    ):
+        Translator.load()
+
+
+# ---- the verbs
+
+
+def told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_the_verb(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = ["--model", str(folder.parent), "--precision", "float32", "--greedy"]
+    (tmp_path / "in").write_text("\n".join(LINES) + "\r\n", encoding="utf-8")
+    from_file = told(["translate", *model, "--input", str(tmp_path / "in")], capsys)
+    assert len(from_file.splitlines()) == len(LINES)
+    one = told(["translate", *model, LINES[0]], capsys)
+    assert from_file.startswith(one)
+    told(["translate", *model, "-i", str(tmp_path / "in"), "-o", str(tmp_path / "out")], capsys)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == from_file
+    facts = json.loads(told(["translate", *model, "--json", "--align", LINES[0]], capsys))
+    assert facts["translations"][0]["text"] == one.strip("\n")
+    assert facts["alignment"][0]["looked_at"][0][0] == "le"
+
+
+def test_standard_input(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "translate", "-m", str(folder), "--greedy"],
+        input="le chat\n\nil lit\n", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[1] == ""
+
+
+def test_several_best_with_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(["translate", "-m", str(folder), "--best", "2", "oui !"], capsys).splitlines()
+    assert len(lines) == 2
+    assert float(lines[0].split("\t")[0]) >= float(lines[1].split("\t")[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "nowhere", "oui"], "there is no folder 'nowhere'"),
+        (["--greedy", "--beam", "3", "oui"], "--greedy keeps one hypothesis, but --beam 3"),
+        (["--input", "a", "oui"], "pass sentences or --input, not both"),
+        (["--beam", "2", "--best", "3", "oui"], "`best` must be at most `beam` (2), but is 3"),
+        (["--input", "nowhere.fr"], "'nowhere.fr' cannot be read"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "--model" not in arguments:
+        arguments = [*arguments, "--model", str(folder)]
+    assert main(["translate", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_other_encodings_are_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in").write_bytes(b"oui\n\xe9t\xe9\n")
+    assert main(["translate", "-m", str(folder), "-i", str(tmp_path / "in")]) == 2
+    assert "line 2 is not UTF-8 (byte 1): convert the file" in capsys.readouterr().err
+
+
+def test_evaluating(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("fr", "en"):
+        (tmp_path / name).write_text("le chat dort sous la table\nil lit un livre .\n", "utf-8")
+    files = ["--source", str(tmp_path / "fr"), "--reference", str(tmp_path / "en")]
+    shown = told(["evaluate", "-m", str(folder), "--greedy", "--worst", "1", *files], capsys)
+    assert "2 sentences" in shown
+    assert "case:mixed" in shown
+    assert shown.count("reference  ") == 1
+    facts = json.loads(
+        told(["evaluate", "--translations", str(tmp_path / "fr"), *files[2:], "--json"], capsys)
+    )
+    assert [round(score["score"], 9) for score in facts["scores"]] == [100, 100]
+    assert main(["evaluate", "-m", str(folder)]) == 2
+    assert "has no recipe.toml that names a test set" in capsys.readouterr().err
+    assert main(["evaluate", "--translations", "said.en"]) == 2
+    assert "--translations needs --reference" in capsys.readouterr().err
+
+
+def test_any_object_of_the_kind(translator: Translator) -> None:
+    """A translator can be opened: its heads are those of its model."""
+    from regard.hf import open_head
+
+    trace: Any = open_head(translator, "le chat dort", layer=1, head=2)
+    assert trace["weights"].shape[0] > 3
