@@ -16,7 +16,7 @@ export PIP_BUILD_CONSTRAINT = $(CONSTRAINTS)
 
 COMPILED := CMakeLists.txt $(wildcard src/regard/kernel/*.cpp src/regard/kernel/*.hpp)
 
-.PHONY: help demo test test-long test-lowest check format docs bench clean
+.PHONY: help demo test test-long test-lowest check format docs mutants bench clean
 
 help:
 	@echo 'make demo         solve an exercise of the library before your eyes'
@@ -25,12 +25,15 @@ help:
 	@echo 'make test-lowest  run the tests on the lowest versions that pyproject.toml admits'
 	@echo 'make check        ruff, mypy --strict and the dependencies between rooms'
 	@echo 'make format       let ruff rewrite what it can'
+	@echo 'make mutants      break the kernel on purpose and see the tests go red'
 	@echo 'make docs         run the code blocks of the documents, then build the site'
 	@echo 'make bench        run every benchmark'
 	@echo 'make clean        remove everything that these targets create'
 
 demo: $(VENV)/installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+	@$(MAKE) --no-print-directory $(VENV)/with-translate
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/translator.sh
 
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n auto $(TESTS)
@@ -50,9 +53,13 @@ format: $(VENV)/with-check
 
 docs: $(VENV)/with-test $(VENV)/with-docs
 	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python scripts/gallery.py docs/gallery
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/installed
+mutants: $(VENV)/with-test
+	$(BIN)/python scripts/kernel_mutants.py
+
+bench: $(VENV)/with-bench
 	@for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
@@ -77,8 +84,11 @@ $(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt $(COMPILED)
 
 $(VENV)/with-test: EXTRAS := test exact figures torch dask parquet translate hf
 $(VENV)/with-check: EXTRAS := check
+$(VENV)/with-translate: EXTRAS := translate
 $(VENV)/with-docs: EXTRAS := docs
-$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs: $(VENV)/installed scripts/requirements.py
+$(VENV)/with-bench: EXTRAS := bench exact figures hf torch translate
+$(VENV)/with-test $(VENV)/with-check $(VENV)/with-docs $(VENV)/with-bench $(VENV)/with-translate: \
+		$(VENV)/installed scripts/requirements.py
 	@echo 'Installing the extras: $(EXTRAS) …'
 	@$(REQUIREMENTS) extras $(EXTRAS) > $@.txt
 	@$(INSTALL) --requirement $@.txt

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from regard.exercises import Solution, library_names, solve
     from regard.graph import rewrites
     from regard.hf import open_head
+    from regard.kernel import set_threads
     from regard.ops import (
         Inspect,
         Inspection,
@@ -54,6 +55,7 @@ _HOMES = {
     "regard.exercises": ("Solution", "library_names", "solve"),
     "regard.explore": ("explore",),
     "regard.hf": ("hf", "open_head"),
+    "regard.kernel": ("set_threads",),
     "regard.ops": (
         "Inspect", "Inspection", "attention", "multi_head_attention", "self_attention",
     ),
@@ -98,6 +100,7 @@ __all__ = [
     "read_trace",
     "rewrites",
     "self_attention",
+    "set_threads",
     "solve",
     "work",
 ]
@@ -107,7 +110,9 @@ def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
             module = import_module(home)
-            return module if name == home.rpartition(".")[2] else getattr(module, name)
+            found = module if name == home.rpartition(".")[2] else getattr(module, name)
+            globals()[name] = found  # so that only the first use asks
+            return found
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

@@ -130,7 +130,7 @@ def test_a_sign_before_the_step_is_found() -> None:
     ("given", "words"),
     [
         ([[1, 2], [3, 4]], "2×2 was read, but 3×3 is wanted"),
-        (np.full((3, 3), np.nan), "not a number"),
+        (np.full((3, 3), np.nan), "There is no number (NaN)"),
         ([[1, 2], [3]], "the rows have different lengths"),
         ([["a", "b"]], "'a' is no number"),
         ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], ""),

@@ -161,17 +161,19 @@ def test_padding_leaves_a_token() -> None:
 # ---- cost
 
 
-def test_memory_grows_as_counted_and_time_as_the_timer_says() -> None:
+def test_memory_grows_as_counted_and_time_as_the_clock_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ticks = count()
-    result = cost(n=(256, 512, 1024), d=(8, 32), n_fixed=64, d_fixed=16, runs=2,
-                  timer=lambda: float(next(ticks)))  # fmt: skip
+    monkeypatch.setattr("regard.explore._cost.perf_counter", lambda: float(next(ticks)))
+    result = cost(n=(256, 512, 1024), d=(8, 32), n_fixed=64, d_fixed=16, runs=2)
     facts = result.facts
     assert facts["bytes_exponent_in_n_unfused"] == pytest.approx(2, abs=0.1)
     assert facts["bytes_exponent_in_n_fused"] == pytest.approx(1, abs=0.1)
     for how in ("unfused", "fused"):
         name = f"bytes_exponent_in_n_{how}"
         assert facts[name] == pytest.approx(facts[f"predicted_{name}"], abs=0.1)
-        # Each run lasts one tick of this timer, whatever it computes.
+        # Each run lasts one tick of this clock, whatever it computes.
         assert facts[f"seconds_exponent_in_n_{how}"] == pytest.approx(0, abs=1e-9)
     rows = result.table.where(how="every step kept")
     by_n = rows.where(varied="n")

@@ -1,5 +1,8 @@
 """Sampling: seeded, the same on any number of threads, in law equal to drawing whole keys."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -108,3 +111,15 @@ def test_products_from_their_joint_law_have_the_law_of_whole_keys() -> None:
     for place in range(6):
         assert two_samples(seen(short)[:, place], seen(long)[:, place]) > 1e-6
     assert two_samples(seen(wrong)[:, 4], seen(long)[:, 4]) < 1e-6
+
+
+def test_a_million_samples_of_64_keys_in_64_dimensions_fit_in_a_little_memory() -> None:
+    program = (
+        "import resource; from regard import explore\n"
+        "explore.norm_noise(n=64, d=64, samples=1_000_000)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert int(finished.stdout) < 500_000  # kilobytes

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from regard._errors import RegardError, RewriteError
 from regard.graph.builders import build
-from regard.graph.graph import Graph
+from regard.graph.graph import Graph, Step
+from regard.graph.notation import Symbol
 from regard.graph.operations import OPERATIONS, Add, Exp, MatMul, Negate, Split
 from regard.graph.rewrites import (
     HEADS_BY_VIEW,
@@ -24,9 +25,12 @@ from regard.graph.rewrites import (
     SOFTMAX_OVER_QUERIES,
     Change,
     Drop,
+    Expand,
+    Insert,
     MoveAfter,
     Operands,
     Rewrite,
+    Skip,
     Substitute,
     Swap,
     softmax_over,
@@ -202,7 +206,15 @@ single_rewrites = st.one_of(
     st.builds(Swap, names, names),
     st.builds(Substitute, places, operations.map(lambda operation: operation())),
     st.builds(MoveAfter, names, names),
-)
+    st.builds(Skip, places, st.integers(0, 2)),
+    st.builds(
+        lambda anchor: Insert(anchor, Step("inserted", Symbol("I"), Negate(), (anchor,))), names
+    ),
+    st.builds(
+        lambda name, source: Expand(name, (Step(name, Symbol("E"), Negate(), (source,)),)),
+        names, names,
+    ),
+)  # fmt: skip
 rewrites = st.one_of(
     single_rewrites, st.builds(lambda one, other: one | other, single_rewrites, single_rewrites)
 )
@@ -311,6 +323,25 @@ def test_in_turn_is_one_after_the_other(graph: Graph, data: st.DataObject) -> No
     assert (one | other)(graph) == wanted
 
 
+def test_skipping_keeps_the_name() -> None:
+    graph, givens = attention()
+    skipped = run(Skip("scaled")(graph), givens).values
+    assert np.array_equal(skipped["scaled"], skipped["scores"])
+    dropped = run(Drop("scaled")(graph), givens).values
+    assert np.array_equal(skipped["context"], dropped["context"])
+
+
+def test_one_step_more_and_a_step_made_of_several() -> None:
+    graph, givens = attention()
+    twice = Step("scaled_again", Symbol("S"), graph.step("scaled").operation, ("scaled",))
+    inserted = run(Insert("scaled", twice)(graph), givens).values
+    assert np.allclose(inserted["scaled_again"], inserted["scores"] / 3)
+    once = Step("scaled_once", Symbol("S"), twice.operation, ("scores",))
+    again = Step("scaled", Symbol("S"), twice.operation, ("scaled_once",))
+    expanded = run(Expand("scaled", (once, again))(graph), givens).values
+    assert np.allclose(expanded["context"], inserted["context"])
+
+
 def test_a_kind_of_operation_means_every_step_of_it() -> None:
     after = Change(Split, layout="rows")(multi_head())
     found = {s.name for s in after.steps if getattr(s.operation, "layout", "") == "rows"}
@@ -351,6 +382,10 @@ def test_options_in_any_order_are_the_same_change() -> None:
         (MoveAfter("scores", "scores"), "'scores' does not come before 'scores'"),
         (MoveAfter("scores", "wieghts"), "no step 'wieghts' .* did you mean 'weights'"),
         (NO_SCALE | NO_SCALE, "no step 'scaled' to rewrite"),
+        (Skip("mask_causal"), "'mask_causal' has no operand 1 to pass on"),
+        (Skip("scaled", 1), "'scaled' has no operand 2 to pass on"),
+        (Expand("scaled", ()), "the last of the steps for 'scaled' must bear its name"),
+        (Insert("scald", Step("s", Symbol("s"), Add(), ())), "did you mean 'scaled'"),
     ],
 )
 def test_why_a_rewrite_does_not_apply(rewrite: Rewrite, reason: str) -> None:

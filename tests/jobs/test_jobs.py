@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from regard import FileError, JobError, OptionError
+from regard.explore import sweep
 from regard.jobs import run_jobs
 
 HERE = Path(__file__).parent
@@ -129,7 +130,7 @@ def test_a_killed_run_is_taken_up_again(work: Any, tmp_path: Path) -> None:
     assert resumed == run_jobs(work.drawn, numbers(30, seconds=0.05), seed=3, workers=4)
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
@@ -189,24 +190,36 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         yield json.loads(facts.read_text())["address"], workers
 
 
-def test_a_worker_killed_in_mid_run_changes_nothing(
-    work: Any, tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+def test_a_worker_killed_in_mid_sweep_changes_nothing(
+    work: Any,
+    tmp_path: Path,
+    cluster: tuple[str, list[subprocess.Popen[bytes]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, workers = cluster
-    pieces, folder = numbers(40, seconds=0.05), tmp_path / "records"
+    folder, grid = tmp_path / "records", {"beta": range(1, 41)}
+
+    done: list[int] = []
 
     def kill_one() -> None:
         wait_for(lambda: folder.exists() and len(list(folder.glob("[!.]*.json"))) >= 8)
         workers[0].send_signal(signal.SIGKILL)
+        done.append(len(list(folder.glob("[!.]*.json"))))
 
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
-    survived = run_jobs(work.drawn, pieces, seed=5, cluster=address, folder=folder)
+    swept = sweep("norm-noise", grid, seed=5, samples=40_000, cluster=address, folder=folder)
     killer.join()
     assert workers[0].wait() == -signal.SIGKILL
-    assert survived == run_jobs(work.drawn, pieces, seed=5)
+    assert done[0] < 40
+    assert swept.table == sweep("norm-noise", grid, seed=5, samples=40_000).table
     failing = run_jobs(work.failing, numbers(5), cluster=address, keep_going=True)
     assert [outcome.record for outcome in failing] == [0, 1, 2, None, 4]
+    workers[1].kill()
+    workers[1].wait()
+    monkeypatch.setattr("regard.jobs._cluster.WORKERS_PATIENCE", 1)
+    with pytest.raises(JobError, match="no worker came to the cluster at 'tcp://127"):
+        run_jobs(work.drawn, numbers(2), cluster=address)
 
 
 def test_a_cluster_that_is_not_there_is_named(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,10 +60,22 @@ def test_the_reason_names_every_instruction_set() -> None:
         assert name in report.reason
 
 
+@needs_extension
+def test_the_reason_names_the_kernel_that_computes() -> None:
+    report = kernel.report()
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma"} <= set(report.instruction_sets):
+        assert report.path == "avx512"
+    elif {"avx2", "fma", "f16c"} <= set(report.instruction_sets):
+        assert report.path == "avx2"
+    else:
+        assert report.path == "plain"
+    assert f"the {report.path} kernel computes attention" in report.reason
+
+
 def test_without_the_extension_it_says_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regard.kernel._native", None)
     report = kernel.report()
-    assert (report.extension, report.instruction_sets) == (False, ())
+    assert (report.extension, report.instruction_sets, report.path) == (False, (), "numpy")
     assert report.reason.startswith("no C++ extension: it was not compiled when regard was")
     assert "install a C++17 compiler, then reinstall regard" in report.reason
 

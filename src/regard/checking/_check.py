@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike, fspath
 from typing import Any
 
@@ -17,10 +17,11 @@ from regard.checking._designs import judge_design
 from regard.checking._key import Key
 from regard.checking._questions import judge_choice, judge_formula, judge_mask, judge_shape
 from regard.checking._sheet import Item, Sheet, plain, read_sheet, sheet_from
-from regard.checking._text import WORDS
+from regard.checking._text import WORDS, Wanted
 from regard.checking._verdict import Finding, Judgement, Verdict
 from regard.checking.report import HINTS, Report
 from regard.exercises import Solution, solve
+from regard.exercises._evidence import FACTS
 from regard.exercises._exercise import (
     MAIN,
     Asked,
@@ -34,9 +35,13 @@ from regard.exercises._exercise import (
     Variant,
 )
 from regard.graph.cost import count
+from regard.graph.graph import Graph
 from regard.graph.operation import Cost
+from regard.graph.polynomial import Polynomial
+from regard.show.data import plain_values
 from regard.show.trace import Trace
 
+MOST_NUMBERS = 100_000  # in one answer
 JUDGED = (AskedSteps, AskedShape, AskedChoice, AskedFormula, AskedMask, AskedDesign)
 
 
@@ -50,7 +55,8 @@ def check(
     """Judge answers to an exercise or to a trace: what is right, and what went wrong where.
 
     `work` is a trace, a solution, or what `regard.solve` takes; `answers` are values by step, or
-    a file of them. `hint` is how much the report gives away: "where", "why" or "full".
+    a file of them; with `step` only that one is judged. `hint` is how much the report gives away:
+    "where", "why" or "full".
 
     >>> import regard
     >>> work = regard.work("attention", Q=[[1, 2], [3, 1]], K=[[2, 1], [1, 1]], V=[[1, 2], [0, 1]])
@@ -62,9 +68,9 @@ def check(
     sheet = (
         sheet_from(answers)
         if isinstance(answers, Mapping)
-        else read_sheet(answers, checker.names, checker.labels, checker.real(step))
+        else read_sheet(answers, checker.wanted, checker.real(step))
     )
-    return checker.check(sheet, hint)
+    return checker.check(sheet, hint, checker.real(step))
 
 
 def checker_for(work: Trace | Solution | str | PathLike[str]) -> Checker:
@@ -90,6 +96,16 @@ class _Question:
     asked: Asked
     label: str
     place: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One thing to judge: how it is called, where its answer may stand, what judges it."""
+
+    called: str
+    paths: tuple[tuple[str, ...], ...]
+    judge: Callable[[Item], Judgement]
+    wanted: str
 
 
 @dataclass(eq=False)
@@ -138,38 +154,66 @@ class Checker:
         return tuple(self.trace(variant).run.graph.step_names)
 
     @cached_property
-    def names(self) -> dict[str, str]:
+    def names(self) -> dict[str, tuple[str, ...]]:
         """What steps are called in running text: names, aliases, symbols, and other words."""
-        found: dict[str, str] = {}
+        found: dict[str, dict[str, None]] = {}
         for variant in self.exercise.variants:
             graph = self.trace(variant).run.graph
             for name in graph.step_names:
                 symbol = graph.symbol(name)
-                alias = self.exercise.names.get(name, name)
                 spelled = " ".join(filter(None, (symbol.base, symbol.sub)))
-                for word in (name, alias, spelled, name.replace("_", " ")):
-                    found.setdefault(word.replace("_", " "), name)
-            for name, words in WORDS.items():
-                if name in graph.step_names:
-                    for word in words:
-                        found.setdefault(word, name)
-        return found
+                for word in (name, self.called(name), spelled):
+                    found.setdefault(word.replace("_", " "), {})[name] = None
+        for variant in self.exercise.variants:
+            steps = self._steps(variant)
+            masks = [name for name in steps if name.startswith("mask_")]
+            for name, words in (*WORDS.items(), *((mask, ("M", "mask")) for mask in masks[-1:])):
+                for word in words if name in steps else ():
+                    found.setdefault(word, {})[name] = None
+        return {word: tuple(steps) for word, steps in found.items()}
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """What to look for in a text."""
+        announced: dict[str, tuple[str, ...]] = {}
+        for question in self.questions:
+            for part in self._parts(question.asked):
+                for path in part.paths:
+                    for words in (" ".join(path), " of ".join(path), " ".join(path[::-1])):
+                        announced.setdefault(words.replace("_", " ").lower(), path)
+            if isinstance(question.asked.question, AskedDesign):
+                for name in question.asked.question.design:
+                    for each in self._calls(name):
+                        announced.setdefault(each.replace("_", " ").lower(), (each,))
+        choices = tuple(
+            q.label for q in self.questions if isinstance(q.asked.question, AskedChoice)
+        )
+        asked: dict[str, list[str]] = {}
+        for q in self.questions:
+            asked.setdefault(q.label, []).extend(self._asked_steps(q.asked))
+        return Wanted(self.names, announced, self.labels, choices, asked)
 
     # ---- judging
 
-    def check(self, sheet: Sheet, hint: str = "why") -> Report:
+    def check(self, sheet: Sheet, hint: str = "why", step: str = "") -> Report:
+        """The report on a sheet of answers, or on the answer to one step alone."""
         one_of("hint", hint, HINTS)
         taken: set[int] = set()
         judged = self._all_steps(sheet, taken)
         findings: list[Finding] = []
         for question in self.questions:
             findings += self._findings(question, sheet, judged, taken)
-        findings += self._extra(sheet, judged, taken)
+        findings += self._extra(judged)
+        if step:
+            findings = [finding for finding in findings if finding.step == step]
         if self.any_step and not findings:
             known = ", ".join(self._steps(MAIN))
             raise OptionError(f"check: none of the answers is for a step; the steps are {known}")
         unread = [item for place, item in enumerate(sheet.items) if place not in taken]
-        notes = tuple(f"{item.where}: nothing asks for this; it was not judged." for item in unread)
+        notes = tuple(
+            f"{item.where or item.path[-1]}: nothing asks for this; it was not judged."
+            for item in unread
+        )
         return Report(
             self.exercise.title, self.solution.name, tuple(findings), hint, sheet.name, notes,
             {variant: self.trace(variant) for variant in self.exercise.variants},
@@ -208,6 +252,8 @@ class Checker:
         if items[0].head is not None:
             ordered = sorted(items, key=lambda item: item.head or 0)
             values = [item.value for item in ordered] if len(ordered) > 1 else ordered[0].value
+        if _count(values) > MOST_NUMBERS:
+            return None, f"More than {MOST_NUMBERS:,} numbers were read."
         try:
             return read_answer(name, values, items[0].where), ""
         except NumberError as error:
@@ -265,6 +311,13 @@ class Checker:
         steps = question.step if isinstance(question, AskedSteps) else ()
         return tuple(trace[name].name for name in steps)
 
+    def _asked_mask(self, asked: Asked) -> str:
+        question = asked.question
+        if not isinstance(question, AskedMask):
+            return ""
+        name: str = self.trace(asked.variant)[question.mask].name
+        return name
+
     # ---- one question
 
     def _findings(
@@ -298,51 +351,58 @@ class Checker:
             yield self._design(question, kind, sheet, taken)
             return
         parts = list(self._parts(asked))
-        for called, paths, judge in parts:
-            place = self._find(sheet, question, paths)
-            if place is None:
-                judgement, read = _missing(), ""
-            else:
+        for part in parts:
+            place = self._find(sheet, question, part.paths, alone=len(parts) == 1)
+            judgement, read = _missing(), ""
+            if place is not None:
                 taken.add(place)
-                item = sheet.items[place]
-                judgement = judge(item)
-                read = item.where
-            yield Finding(called, judgement, points=asked.points / len(parts), read=read, **common)
+                judgement, read = part.judge(sheet.items[place]), sheet.items[place].where
+            yield Finding(
+                part.called, judgement, points=asked.points / len(parts), read=read,
+                wanted=part.wanted, **common,
+            )  # fmt: skip
 
-    def _parts(self, asked: Asked) -> Iterator[tuple[str, tuple[tuple[str, ...], ...], Any]]:
-        """What a question is made of: how it is called, where its answer stands, what judges it."""
+    def _parts(self, asked: Asked) -> Iterator[_Part]:
+        """What a question beyond the values of steps is made of."""
         trace = self.trace(asked.variant)
         graph = trace.run.graph
         match asked.question:
             case AskedShape(steps):
                 for name in (trace[step].name for step in steps):
-                    yield (
+                    yield _Part(
                         f"shape of {self.called(name)}",
                         tuple(("shape", each) for each in self._calls(name)),
-                        lambda item, n=name: judge_shape(item.value, graph.axes[n], graph.sizes),
+                        partial(_judge_shape, graph, name),
+                        " × ".join(str(axis.size) for axis in graph.axes[name]),
                     )
             case AskedChoice(choices, fact):
-                yield (
+                yield _Part(
                     "choice",
                     (("choice",), ("answer",)),
                     lambda item: judge_choice(item.value, choices, fact, trace),
+                    FACTS[fact].decide(trace)[0],
                 )
             case AskedFormula():
-                yield from self._formulas(asked)
+                yield from self._formulas(asked, asked.question)
             case AskedMask(mask):
                 name = trace[mask].name
-                words = tuple((each,) for each in (*self._calls(name), "mask"))
-                yield (
+                yield _Part(
                     self.called(name),
-                    words,
+                    tuple((each,) for each in (*self._calls(name), "mask")),
                     lambda item: judge_mask(item.value, trace.run.values[name], item.where),
+                    f"{plain_values(trace.run.values[name])}".replace("'", ""),
                 )
 
     def _design(
         self, question: _Question, kind: AskedDesign, sheet: Sheet, taken: set[int]
     ) -> Finding:
         places = {
-            name: self._find(sheet, question, tuple((each,) for each in self._calls(name)))
+            name: self._find(
+                sheet,
+                question,
+                tuple((each,) for each in self._calls(name)),
+                alone=len(kind.design) == 1,
+            )
             for name in kind.design
         }
         asked = question.asked
@@ -356,23 +416,30 @@ class Checker:
             judgement = judge_design(self.exercise, asked.variant, kind, given)
         called = ", ".join(self.called(name) for name in kind.design)
         read = sheet.items[found[0]].where if found else ""
-        return Finding(called, judgement, "", question.label, asked.variant, asked.points, read)
+        chosen = self.exercise.variants[asked.variant]
+        formulas = {**chosen.constants, **chosen.givens}
+        own = ", ".join(f"{self.called(name)} = {formulas[name]}" for name in kind.design)
+        return Finding(
+            called, judgement, "", question.label, asked.variant, asked.points, read, own
+        )
 
-    def _formulas(self, asked: Asked) -> Iterator[tuple[str, tuple[tuple[str, ...], ...], Any]]:
-        kind = asked.question
-        assert isinstance(kind, AskedFormula)
+    def _formulas(self, asked: Asked, kind: AskedFormula) -> Iterator[_Part]:
+        """The counts of all groups together."""
         trace = self.trace(asked.variant)
         table = count(trace.run.graph, kind.convention)
+        steps = [trace[step].name for group in kind.formula.values() for step in group]
+        total = sum((table.row(step).counts for step in steps), Cost())
         for name in kind.count:
-            total = Cost()
-            for steps in kind.formula.values():
-                total = sum((table.row(trace[step].name).counts for step in steps), total)
             wanted = total.items()[name]
             if wanted.terms:
-                yield name, ((name,),), lambda item, w=wanted: judge_formula(item.value, w)
+                yield _Part(
+                    name, ((name,),), partial(_judge_formula, wanted, trace.run.graph),
+                    str(wanted),
+                )  # fmt: skip
 
     def _calls(self, name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((name, self.exercise.names.get(name, name))))
+        """A step's own name and the one that the exercise gives it."""
+        return tuple(dict.fromkeys((name, self.called(name))))
 
     def asked_in(self, variant: str) -> tuple[str, ...]:
         """The steps of a variant that questions ask for."""
@@ -388,29 +455,31 @@ class Checker:
         return self.exercise.names.get(name, name)
 
     @staticmethod
-    def _find(sheet: Sheet, question: _Question, words: tuple[tuple[str, ...], ...]) -> int | None:
-        """The item that stands under these words, within the question's label or on its own."""
+    def _find(
+        sheet: Sheet, question: _Question, paths: tuple[tuple[str, ...], ...], alone: bool
+    ) -> int | None:
+        """The item that stands under these words, within the question's label or on its own.
+
+        When nothing else belongs to the question, the label `alone` is enough.
+        """
         scopes = {plain(question.label), plain(question.asked.variant)}
-        wanted = [tuple(plain(word) for word in each) for each in words]
+        wanted = [tuple(plain(word) for word in each) for each in paths]
         found = None
         for place, item in enumerate(sheet.items):
             path = tuple(plain(word) for word in item.path)
             while len(path) > 1 and path[0] in scopes:
                 path = path[1:]
-            is_label = bool(question.label) and path == (plain(question.label),)
+            is_label = alone and bool(question.label) and path == (plain(question.label),)
             if (path in wanted or is_label) and (found is None or len(path) < len(item.path)):
                 found = place
         return found
 
-    def _extra(
-        self,
-        sheet: Sheet,
-        judged: Mapping[tuple[str, str], tuple[Judgement, str]],
-        taken: set[int],
-    ) -> Iterator[Finding]:
+    def _extra(self, judged: Mapping[tuple[str, str], tuple[Judgement, str]]) -> Iterator[Finding]:
         """Steps that were answered although nothing asks for them."""
         asked = {
-            (q.asked.variant, name) for q in self.questions for name in self._asked_steps(q.asked)
+            (q.asked.variant, name)
+            for q in self.questions
+            for name in (*self._asked_steps(q.asked), self._asked_mask(q.asked))
         }
         for (variant, name), (judgement, read) in judged.items():
             if (variant, name) not in asked:
@@ -420,5 +489,20 @@ class Checker:
                 )
 
 
+def _count(values: Any) -> int:
+    """How many numbers there are; nothing is converted to tell."""
+    if isinstance(values, (list, tuple)):
+        return sum(map(_count, values))
+    return int(np.prod(values.shape)) if hasattr(values, "shape") else 1
+
+
+def _judge_shape(graph: Graph, name: str, item: Item) -> Judgement:
+    return judge_shape(item.value, graph.axes[name], graph.sizes)
+
+
+def _judge_formula(wanted: Polynomial, graph: Graph, item: Item) -> Judgement:
+    return judge_formula(item.value, wanted, graph.sizes)
+
+
 def _missing() -> Judgement:
-    return Judgement(Verdict.UNGRADABLE, "No answer to this was found.")
+    return Judgement(Verdict.UNGRADABLE, "No answer to this was found.", is_missing=True)

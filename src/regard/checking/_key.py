@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,20 +17,17 @@ from regard.graph.operation import Array
 from regard.graph.rewrites import Rewrite
 from regard.graph.run import Run
 from regard.graph.run import run as run_graph
-from regard.mistakes import CATALOGUE, Cause, Committed, Mistake, commit, commit_all, replay
+from regard.mistakes import CATALOGUE, Cause, Committed, Mistake, commit, commit_all, replay, same
 
 # How much the numbers must say (in bits) before one mistake, or a pair of them, is named: among
 # thousands of candidates, some number of two digits comes out by chance.
 BITS_FOR_ONE, BITS_FOR_TWO = 7, 20
 NEAREST = 6  # mistakes for which the effect of rounding is bounded
 TINY = 1e-6
+MOST_FLIPS = 3  # signs that are named as possible slips
+LINES = ("One row", "One column")
 
 Causes = tuple[Cause, ...]
-
-
-class _Pair(NamedTuple):
-    causes: Causes
-    value: Array
 
 
 class Key:
@@ -40,7 +36,7 @@ class Key:
     def __init__(self, run: Run, mistakes: Iterable[Mistake] = CATALOGUE) -> None:
         self.run = run
         self.mistakes = tuple(mistakes)
-        self._pairs: dict[str, list[_Pair]] = {}
+        self._pairs: dict[str, list[Committed]] = {}
         self._rounded: dict[tuple[int | None, float], Run] = {}
 
     @cached_property
@@ -56,28 +52,34 @@ class Key:
             if name in answers
         }
         judging = _Judging(self, fitted)
-        for name in fitted:
-            judging.judged[name] = judging.judge(name)
+        with np.errstate(all="ignore"):  # −∞ and NaN are compared, not computed with
+            for name in fitted:
+                judging.judged[name] = judging.judge(name)
         return judging.judged
 
-    def pairs(self, step: str) -> list[_Pair]:
-        """What two mistakes at once make of a step."""
+    def pairs(self, step: str) -> list[Committed]:
+        """What two mistakes at once make of a step, each in whichever order they can be made."""
         if step not in self._pairs:
-            visible: list[tuple[Rewrite, Committed]] = []
-            for rewrite, one in self.singles:
-                if step in one.changed and step in one.values and not _same(one, visible, step):
-                    visible.append((rewrite, one))
-            found: list[_Pair] = []
-            for (first, a), (second, b) in combinations(visible, 2):
-                if a.words == b.words:
-                    continue
-                both = commit(self.run, first | second, (*a.causes, *b.causes)) or commit(
-                    self.run, second | first, (*a.causes, *b.causes)
-                )
-                if both and step in both.values:
-                    found.append(_Pair(both.causes, both.values[step]))
+            found: list[Committed] = []
+            for (one, a), (other, b) in combinations(self._visible(step), 2):
+                if a.words != b.words:
+                    causes = (*a.causes, *b.causes)
+                    both = commit(self.run, one | other, causes, step) or commit(
+                        self.run, other | one, causes, step
+                    )
+                    found += [both] if both and step in both.values else []
             self._pairs[step] = found
         return self._pairs[step]
+
+    def _visible(self, step: str) -> list[tuple[Rewrite, Committed]]:
+        """The ways to make a mistake that change a step, each in another way."""
+        found: list[tuple[Rewrite, Committed]] = []
+        for rewrite, one in self.singles:
+            if step in one.changed and step in one.values:
+                value = one.values[step]
+                if not any(same(value, other.values[step]) for _, other in found):
+                    found.append((rewrite, one))
+        return found
 
     def rounded(self, decimals: int | None, share: float) -> Run:
         """The run with every step rounded."""
@@ -85,15 +87,6 @@ class Key:
             numbers = Rounded(self.run.graph, decimals, share)
             self._rounded[decimals, share] = run_graph(self.run.graph, self.run.givens, numbers)
         return self._rounded[decimals, share]
-
-
-def _same(one: Committed, others: list[tuple[Rewrite, Committed]], step: str) -> bool:
-    value = one.values[step]
-    return any(
-        value.shape == other.values[step].shape
-        and np.allclose(value, other.values[step], rtol=1e-9, atol=1e-12, equal_nan=True)
-        for _, other in others
-    )
 
 
 def _fitted(answer: Answer, shape: tuple[int, ...]) -> Answer:
@@ -123,7 +116,7 @@ class _Judging:
         answer, wanted = self.answers[name], self.run.values[name]
         if problem := self._problem(answer, wanted):
             causes = self._by_one(name, answer)
-            return Judgement(Verdict.UNGRADABLE, problem, causes)
+            return Judgement(Verdict.UNGRADABLE, problem, causes=causes)
         if answer.is_near(wanted):
             return Judgement(Verdict.RIGHT, decimals=answer.decimals)
         own = self._own(name)
@@ -149,7 +142,7 @@ class _Judging:
             )
         if np.isnan(answer.values).any():
             place = tuple(int(i) for i in np.argwhere(np.isnan(answer.values))[0])
-            return f"{place_words(place)} is not a number (NaN).".capitalize()
+            return f"There is no number (NaN) at {place_words(place)}."
         if _is_coarse(answer, wanted):
             return (
                 "The numbers are rounded to whole ones, which is too coarse to tell right from "
@@ -186,13 +179,11 @@ class _Judging:
         wrong = [step for step in own if not self.judged[step].is_accepted]
         for step in wrong:
             if _is_trivial(self.answers[step].values, self.run.values[step]):
-                return Judgement(
-                    Verdict.WRONG,
+                words = (
                     f"It follows from {{{step}}}, but with numbers as plain as those nothing was "
-                    "left to work out.",
-                    differences=self._differences(name),
-                    first=step,
+                    "left to work out."
                 )
+                return self._fault(Verdict.WRONG, name, words, first=step)
         sources = wrong or [step for step in own if self.judged[step].first] or list(own)
         if not wrong and all(self.judged[step].verdict == Verdict.ROUNDED for step in own):
             return Judgement(
@@ -200,7 +191,7 @@ class _Judging:
                 decimals=self.answers[name].decimals,
             )  # fmt: skip
         first = self.judged[sources[0]].first or sources[0]
-        words = f"It is what follows from {{{sources[0]}}}."
+        words = f"It follows from {{{sources[0]}}}."
         return Judgement(Verdict.CARRIED, words, first=first, decimals=self.answers[name].decimals)
 
     # ---- rounding
@@ -264,10 +255,7 @@ class _Judging:
                     Verdict.CARRIED, f"It has the same mistake as {{{step}}}.", first=step,
                     decimals=answer.decimals,
                 )  # fmt: skip
-        return Judgement(
-            Verdict.MISTAKE, words, causes, self._differences(name), name,
-            decimals=answer.decimals,
-        )  # fmt: skip
+        return self._fault(Verdict.MISTAKE, name, words, causes)
 
     def _named_after(
         self, name: str, answer: Answer, own: Mapping[str, Answer]
@@ -283,21 +271,15 @@ class _Judging:
                 return self._named(name, answer, causes, words)
         if causes := self._by_one_rounded(name, answer):
             return self._named(name, answer, causes)
-        if answer.bits < BITS_FOR_TWO:
-            return None
-        right = {s for s, judgement in self.judged.items() if judgement.verdict == Verdict.RIGHT}
-        flips = list(sign_slips(self.run, name, answer, right))
-        if flips:
-            places = " or of ".join(f"{{{step}}} ({place})" for step, place in flips[:3])
-            words = f"These numbers come out when one sign is wrong: that of {places}."
-            return Judgement(
-                Verdict.SLIP, words, (), self._differences(name), name, decimals=answer.decimals
-            )
-        pairs = [pair.causes for pair in self.key.pairs(name) if answer.is_near(pair.value)]
+        if answer.bits < BITS_FOR_TWO or any(not self.judged[s].is_accepted for s in own):
+            return None  # too little to go by, or one mistake too many
+        if words := self._flipped(name, answer):
+            return self._fault(Verdict.SLIP, name, words)
+        pairs = [p.causes for p in self.key.pairs(name) if answer.is_near(p.values[name])]
         return self._named(name, answer, tuple(pairs))
 
     def _by_one_rounded(self, name: str, answer: Answer) -> tuple[Causes, ...]:
-        if answer.decimals is None:
+        if answer.decimals is None or answer.decimals < 2 or answer.bits < BITS_FOR_TWO:
             return ()
         near = [
             (float(np.abs(one.values[name] - answer.values).max(initial=0.0)), place)
@@ -318,21 +300,45 @@ class _Judging:
         words = slip(answer, self.run.values[name])
         if not words and own:
             words = slip(answer, self._carried(own).values[name])
-        if not words:
-            return None
-        return Judgement(
-            Verdict.SLIP, words, (), self._differences(name), name, decimals=answer.decimals
-        )
+        if words.startswith(LINES):  # a whole line goes wrong by what lies before it
+            words = " ".join(filter(None, (words, self._flipped(name, answer))))
+        return self._fault(Verdict.SLIP, name, words) if words else None
+
+    def _flipped(self, name: str, answer: Answer) -> str:
+        """Which single sign before a step makes these numbers, in words."""
+        right = {s for s, judgement in self.judged.items() if judgement.verdict == Verdict.RIGHT}
+        flips = list(sign_slips(self.run, name, answer, right))
+        places = " or of ".join(f"{{{step}}} ({place})" for step, place in flips[:MOST_FLIPS])
+        return f"These numbers come out when one sign is wrong: that of {places}." if flips else ""
 
     def _wrong(self, name: str, answer: Answer, own: Mapping[str, Answer]) -> Judgement:
         wrong = [step for step in own if not self.judged[step].is_accepted]
-        words = ""
         if wrong:
             words = f"It does not follow from {{{wrong[0]}}} either."
-        first = wrong[0] if wrong else name
+            return self._fault(Verdict.WRONG, name, words, first=wrong[0])
+        words = "No known mistake gives these numbers."
+        return self._fault(Verdict.WRONG, name, words)
+
+    def _fault(
+        self,
+        verdict: Verdict,
+        name: str,
+        words: str,
+        causes: tuple[Causes, ...] = (),
+        first: str = "",
+    ) -> Judgement:
         return Judgement(
-            Verdict.WRONG, words, (), self._differences(name), first, decimals=answer.decimals
-        )
+            verdict, words, self._after(name), causes, self._differences(name), first or name,
+            self.answers[name].decimals,
+        )  # fmt: skip
+
+    def _after(self, name: str) -> str:
+        """The last step before this one that is right, in words."""
+        before = self.run.graph.upstream(name)
+        judged = [step for step in self.judged if step in before]
+        if not judged or any(not self.judged[step].is_accepted for step in judged):
+            return ""
+        return f"{{{judged[-1]}}} is right, so it goes wrong after that."
 
     def _differences(self, name: str) -> tuple[Difference, ...]:
         answer, wanted = self.answers[name], self.run.values[name]
@@ -375,7 +381,8 @@ def _roundings(answer: Answer, own: Mapping[str, Answer]) -> list[tuple[int | No
         return [(None, FLOAT32)]
     if answer.decimals is None:
         return [(None, 0.0)] if any(each.radius.any() for each in own.values()) else []
-    return [(places, 0.0) for places in sorted({answer.decimals, min(answer.decimals, 2)})[::-1]]
+    fewest = {max(2, answer.decimals), 2}  # nobody is asked to go on with fewer
+    return [(decimals, 0.0) for decimals in sorted(fewest, reverse=True)]
 
 
 def _rounded_words(decimals: int | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import inf
 from typing import Any
 
@@ -78,21 +78,26 @@ def _choice(text: str) -> str:
     return re.sub(r"wise$|s$", "", bare)
 
 
-def judge_formula(value: Any, wanted: Polynomial) -> Judgement:
+def judge_formula(value: Any, wanted: Polynomial, sizes: Collection[str]) -> Judgement:
     """A count as a formula; its equality is proven, not tried out on numbers."""
     try:
         given = Polynomial.parse(_plain_formula(str(value)))
     except NumberError as error:
         return _ungradable(f"{error}.")
-    unknown = set(given.symbols) - set(wanted.symbols)
+    if unknown := [symbol for symbol in given.symbols if symbol not in sizes]:
+        listed = ", ".join(sizes)
+        return _ungradable(f"{value!r}: {unknown[0]} is none of the sizes, {listed}.")
     if given == wanted:
         return Judgement(Verdict.RIGHT)
-    if unknown and not set(wanted.symbols) >= set(given.symbols):
-        names = ", ".join(sorted(unknown))
-        return Judgement(
-            Verdict.WRONG, f"It depends on {names}, on which the count does not depend."
-        )
-    return Judgement(Verdict.WRONG, f"It is off by {given - wanted}.")
+    if others := [symbol for symbol in given.symbols if symbol not in wanted.symbols]:
+        return Judgement(Verdict.WRONG, f"The count does not depend on {', '.join(others)}.")
+    if _degree(given - wanted) < _degree(wanted):
+        return Judgement(Verdict.WRONG, "Its leading terms are right, the others are not.")
+    return Judgement(Verdict.WRONG, "Its leading terms are wrong already.")
+
+
+def _degree(formula: Polynomial) -> int:
+    return max((sum(power for _, power in term) for term, _ in formula.terms), default=0)
 
 
 def _plain_formula(text: str) -> str:

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from regard._errors import FileError
-from regard.checking._text import Named, read_text
+from regard.checking._text import Wanted, read_text
 from regard.exercises import Source
 
 LARGEST_FILE = 10_000_000  # bytes; nobody's answers are larger
@@ -57,7 +57,7 @@ def plain(word: str) -> str:
 
 def sheet_from(answers: Mapping[str, Any], name: str = "answers") -> Sheet:
     """What was passed from Python: values by step, label or variant."""
-    return Sheet(name, tuple(_items(answers, lambda path: " ".join(path))))
+    return Sheet(name, tuple(_items(answers, lambda path: "")))
 
 
 def _items(table: Mapping[str, Any], where: Any, path: tuple[str, ...] = ()) -> Iterator[Item]:
@@ -80,9 +80,7 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def read_sheet(
-    source: str | PathLike[str], names: Named, labels: Iterable[str] = (), step: str = ""
-) -> Sheet:
+def read_sheet(source: str | PathLike[str], wanted: Wanted, step: str = "") -> Sheet:
     """The answers in a file; `step` is what a file with one array alone answers."""
     path = Path(fspath(source))
     data = _bytes(path)
@@ -95,12 +93,10 @@ def read_sheet(
         raise FileError(
             f"check: {str(path)!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
         ) from error
-    return parse_sheet(text, path.name, names, labels, step)
+    return parse_sheet(text, path.name, wanted, step)
 
 
-def parse_sheet(
-    text: str, name: str, names: Named, labels: Iterable[str] = (), step: str = ""
-) -> Sheet:
+def parse_sheet(text: str, name: str, wanted: Wanted, step: str = "") -> Sheet:
     """The answers in a text; the ending of its name says how it is written."""
     ending = Path(name).suffix.lower()
     if ending == ".toml":
@@ -118,10 +114,10 @@ def parse_sheet(
             f"check: {name!r}: answers are read from .toml, .json, .npz, .npy, .ipynb, and as text "
             f"from {', '.join(e for e in TEXT_ENDINGS if e)}"
         )
-    found = read_text(text, names, tuple(labels), step)
+    found = read_text(text, wanted, step)
     items = (
         Item(
-            (each.name,),
+            each.path,
             each.values,
             f"{name}, line {each.line}",
             each.near,

@@ -50,15 +50,19 @@ class Judgement:
 
     `causes` are explanations that fit equally well, each of one mistake or of a pair. `words` say
     what no list can: why it cannot be graded, what kind of slip it is, from what it was carried.
-    `first` names the earlier step from which on the numbers differ, where one is known.
+    `where` says from where on it is wrong, without saying why.
+    `first` names the earlier step from which on the numbers differ, where one is known. What
+    `is_missing` was not answered at all.
     """
 
     verdict: Verdict
     words: str = ""
+    where: str = ""
     causes: tuple[tuple[Cause, ...], ...] = ()
     differences: tuple[Difference, ...] = ()
     first: str = ""
     decimals: int | None = None
+    is_missing: bool = False
 
     @property
     def is_accepted(self) -> bool:

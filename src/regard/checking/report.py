@@ -10,6 +10,7 @@ from typing import Any
 
 from regard.checking._slips import place_words
 from regard.checking._verdict import ACCEPTED, Finding, Judgement, Verdict
+from regard.mistakes import Cause
 from regard.show.document import Block, Document, Heading, Note, Paragraph, Prose, Table
 from regard.show.layout import Layout, step_blocks
 from regard.show.shown import Shown
@@ -75,9 +76,22 @@ class Report(Shown):
 
     def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
         blocks: list[Block] = [*self._opening(), Heading("What was found", 2), self._table()]
+        blocks += [
+            Paragraph((f"{self._named(f)}: {self._with_names(f.judgement.words)}",))
+            for f in self.findings
+            if f.verdict in (Verdict.ROUNDED, Verdict.CARRIED) and f.judgement.words
+        ]
         for finding in self.findings:
             if not only or finding.asked in only or finding.step in only:
                 blocks += self._blocks(finding)
+        if missing := [self._named(f) for f in self.findings if f.judgement.is_missing]:
+            answered = (f for f in self.findings if not f.judgement.is_missing)
+            judged = (f for f in answered if f.verdict != Verdict.BY_HAND)
+            read = ", ".join(self._named(f) for f in judged) or "nothing"
+            words = (
+                f"No answer was found to: {', '.join(missing)}. Read from {self.answers}: {read}."
+            )
+            blocks.append(Note((words,)))
         blocks += [Note((note,)) for note in self.notes]
         return Document(self.title, tuple(blocks))
 
@@ -87,7 +101,7 @@ class Report(Shown):
         if hand:
             words += f"; {_number(hand)} more are for what a person must read"
         yield Paragraph((f"{words}.",))
-        if first := self._first_wrong():
+        if len(self.findings) > 1 and (first := self._first_wrong()):
             where = f" ({first.label})" if first.label and "(" not in first.label else first.label
             yield Paragraph((
                 f"The first thing to look at: {where + ' ' if where else ''}"
@@ -104,7 +118,7 @@ class Report(Shown):
             (
                 (MARKS[f.verdict],),
                 (f"{f.label} {self._named(f)}".strip(),),
-                (_verdict(f.judgement),),
+                (_verdict(f.judgement, self.hint),),
                 (_points(f),),
             )
             for f in self.findings
@@ -118,23 +132,19 @@ class Report(Shown):
     def _blocks(self, finding: Finding) -> Iterator[Block]:
         """What there is to say about a finding beyond its verdict."""
         judgement = finding.judgement
-        quiet = (Verdict.RIGHT, Verdict.BY_HAND)
-        if finding.verdict in quiet:
-            return
-        words = self._with_names(judgement.words)
-        if finding.verdict in (Verdict.ROUNDED, Verdict.CARRIED):
-            if words:
-                yield Heading(f"{finding.label} {self._named(finding)}".strip(), 2)
-                yield Paragraph((words,))
+        if finding.verdict in (*ACCEPTED, Verdict.BY_HAND) or judgement.is_missing:
             return
         yield Heading(f"{finding.label} {self._named(finding)}".strip(), 2)
         if finding.read:
             yield Paragraph((f"Read from {finding.read}.",))
+        words = self._with_names(judgement.words)
         if finding.verdict == Verdict.UNGRADABLE:
             yield Paragraph((f"Not gradable: {words}",))
-        elif words and (self.hint != "where" or finding.verdict == Verdict.WRONG):
-            yield Paragraph((words,))
-        if judgement.causes and self.hint != "where":
+        if judgement.where:
+            yield Paragraph((_opened(self._with_names(judgement.where)),))
+        if self.hint != "where":
+            if words and finding.verdict != Verdict.UNGRADABLE:
+                yield Paragraph((words,))
             yield from self._causes(judgement)
         yield from self._entries(finding)
         if self.hint == "full" and finding.verdict != Verdict.UNGRADABLE:
@@ -151,17 +161,21 @@ class Report(Shown):
         return words.replace("{", "").replace("}", "")
 
     def _causes(self, judgement: Judgement) -> Iterator[Block]:
+        """The mistakes: all about one, the titles of several that fit equally well."""
         if len(judgement.causes) > 1:
             yield Paragraph(("Each of these gives exactly your numbers:",))
+            for causes in judgement.causes[:MOST_LISTED]:
+                yield Paragraph((f"– {' And: '.join(_title(cause) for cause in causes)}",))
+            if self.hint != "full":
+                return
         for causes in judgement.causes[:MOST_LISTED]:
-            titles = " And: ".join(_title(cause.mistake.title, cause.detail) for cause in causes)
-            yield Paragraph((f"{titles}",))
+            if len(causes) > 1:
+                yield Paragraph(("Two mistakes together give exactly your numbers.",))
             for cause in causes:
-                if self.hint == "full" or len(judgement.causes) == 1:
-                    yield Paragraph((cause.mistake.explanation,))
+                yield Paragraph((f"{_title(cause)} {cause.mistake.explanation}",))
                 if self.hint == "full":
                     yield Paragraph((f"What shows it: {cause.mistake.evidence}",))
-                elif len(judgement.causes) == 1:
+                else:
                     yield Note((cause.mistake.hint,))
 
     def _entries(self, finding: Finding) -> Iterator[Block]:
@@ -170,15 +184,15 @@ class Report(Shown):
         if not found:
             return
         total = self.traces[finding.variant].run.values[finding.step].size
-        if len(found) == total and self.hint != "full":
-            yield Paragraph((f"All {total} entries differ from the right ones.",))
+        if self.hint != "full":
+            places = "; ".join(place_words(tuple(i - 1 for i in d.place)) for d in found)
+            listed = f": {places}" if len(found) <= MOST_LISTED and len(found) < total else ""
+            count = f"All {total}" if len(found) == total else f"{len(found)} of {total}"
+            verb = "differs" if len(found) == 1 else "differ"
+            words = f"{count} entries {verb} from the right ones{listed}."
+            yield Paragraph((words if total > 1 else "The number is not the right one.",))
             return
         shown = found[:MOST_LISTED]
-        if self.hint != "full":
-            places = "; ".join(place_words(tuple(i - 1 for i in d.place)) for d in shown)
-            more = f"; and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
-            yield Paragraph((f"{len(found)} of {total} entries differ: {places}{more}.",))
-            return
         header: tuple[Prose, ...] = (("entry",), ("yours",), ("right",))
         rows = tuple(
             ((place_words(tuple(i - 1 for i in d.place)),), (_value(d.given),), (_value(d.wanted),))
@@ -187,6 +201,8 @@ class Report(Shown):
         yield Table(header, rows)
 
     def _solution(self, finding: Finding) -> Iterator[Block]:
+        if finding.wanted:
+            yield Paragraph((f"Right is: {finding.wanted}",))
         if finding.step:
             trace = self.traces[finding.variant]
             step = trace.run.graph.step(finding.step)
@@ -222,6 +238,7 @@ class Report(Shown):
             "out_of": finding.points,
             "read": finding.read,
             "words": self._with_names(judgement.words),
+            "where": self._with_names(judgement.where),
             "first": judgement.first,
             "decimals": judgement.decimals,
             "mistakes": [
@@ -241,15 +258,25 @@ class Report(Shown):
         return json.dumps(self.to_data(), ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def _verdict(judgement: Judgement) -> str:
+def _verdict(judgement: Judgement, hint: str) -> str:
+    if judgement.is_missing:
+        return "not gradable: no answer was found"
     if judgement.verdict == Verdict.RIGHT and judgement.decimals is not None:
         plural = "" if judgement.decimals == 1 else "s"
         return f"right to the {judgement.decimals} decimal{plural} given"
+    if hint == "where" and judgement.verdict in (Verdict.SLIP, Verdict.MISTAKE):
+        return str(Verdict.WRONG)
     return str(judgement.verdict)
 
 
-def _title(title: str, detail: str) -> str:
+def _title(cause: Cause) -> str:
+    title, detail = cause.mistake.title, cause.detail
     return f"{title} ({detail})." if detail else f"{title}."
+
+
+def _opened(words: str) -> str:
+    """A sentence with its first letter as a capital."""
+    return words[:1].upper() + words[1:]
 
 
 def _points(finding: Finding) -> str:

@@ -21,6 +21,7 @@ VERBS = {
     "count": "count the operations and the memory of a computation",
     "explore": "run an experiment about attention, or sweep it over a grid",
     "grade": "grade submitted programs, run shut in",
+    "new": "make an exercise with pleasant numbers, its sheets, a variant for each student",
     "train": "train a translation model from French to English, or of your own pairs",
     "translate": "translate sentences, files or what you type",
     "evaluate": "score translations: BLEU and chrF, with intervals and the worst sentences",

@@ -66,7 +66,7 @@ def _report(checker: Checker, arguments: argparse.Namespace) -> Report:
     step = checker.real(arguments.step)
     if arguments.answers == "-":
         text = sys.stdin.read()
-        sheet = parse_sheet(text, "standard input", checker.names, checker.labels, step)
+        sheet = parse_sheet(text, "standard input", checker.wanted, step)
     else:
-        sheet = read_sheet(arguments.answers, checker.names, checker.labels, step)
-    return checker.check(sheet, arguments.hint)
+        sheet = read_sheet(arguments.answers, checker.wanted, step)
+    return checker.check(sheet, arguments.hint, step)

@@ -76,7 +76,7 @@ def _parsed(name: str, words: list[str]) -> tuple[argparse.Namespace, dict[str, 
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
         own.add_argument(
             "--" + option.replace("_", "-"), dest=f"own {option}", type=_value, metavar="VALUE",
-            help=f"default: {shown}",
+            help="" if default is None else f"default: {shown}",
         )  # fmt: skip
     if "X" in known:
         parser.add_argument(

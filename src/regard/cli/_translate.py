@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from regard.translation.translating import Translation, Translator
 
 EPILOG = """examples:
-  regard translate "la petite fille mange deux pommes ."
+  regard translate "La petite fille mange deux pommes."
   regard translate --model runs/multi30k --input test.fr --output test.en
   regard translate --greedy < test.fr > test.en
-  regard translate --best 3 "il ne dort pas ."
-  regard translate --align "nous voyons le chat noir ."
+  regard translate --best 3 "Il ne dort pas."
+  regard translate --align "Nous voyons le chat noir."
   regard translate            (in a terminal: type a line, read its translation)
 """
 LINES_AT_ONCE = 4000

@@ -181,6 +181,7 @@ def to_toml(exercise: Exercise) -> str:
         return exercise.toml
     main = exercise.variants[MAIN]
     lines = [f"format = {FORMAT}", f"title = {_text(exercise.title)}", f"kind = {_text(main.kind)}"]
+    lines += [f"text = {_text(exercise.text)}"] if exercise.text else []
     for title, notes in exercise.understood:
         lines += [f"# {line}" for line in (title, *notes) if line]
     lines += _tables(main, "")
@@ -190,7 +191,9 @@ def to_toml(exercise: Exercise) -> str:
             lines += _tables(variant, f"variants.{name}.")
     for asked in exercise.asked:
         lines += ["", "[[asked]]"]
+        lines += [f"label = {_text(asked.label)}"] if asked.label else []
         lines += [f"title = {_text(asked.title)}"] if asked.title else []
+        lines += [f"points = {asked.points:g}"] if asked.points != 1 else []
         lines += [f"variant = {_text(asked.variant)}"] if asked.variant != MAIN else []
         if isinstance(asked.question, AskedSteps):
             lines.append(f"step = {_toml(list(asked.question.step))}")

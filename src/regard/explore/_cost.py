@@ -35,7 +35,6 @@ def cost(
     n_fixed: int = 512,
     d_fixed: int = 64,
     runs: int = 7,
-    timer: Callable[[], float] = perf_counter,
 ) -> Result:
     """How do time and memory grow with n and d on this machine, unfused and fused?
 
@@ -43,7 +42,6 @@ def cost(
     d: dimensions, at least two, with n_fixed tokens.
     n_fixed, d_fixed: what does not vary.
     runs: of each measurement; the fastest counts, because all that disturbs makes it slower.
-    timer: tells the seconds.
     """
     counts = _growing("n", n)
     dimensions = _growing("d", d)
@@ -54,7 +52,7 @@ def cost(
     rows = []
     with progress("cost", len(points)) as advance:
         for varied, tokens, width in points:
-            rows += _rows(varied, tokens, width, runs, timer)
+            rows += _rows(varied, tokens, width, runs)
             advance(1)
     table = Table(_with_predicted_seconds(rows))
     facts = {
@@ -98,18 +96,16 @@ def _inputs(tokens: int, width: int) -> Array:
     return generator(tokens, width).standard_normal((3, tokens, width))
 
 
-def _rows(
-    varied: str, tokens: int, width: int, runs: int, timer: Callable[[], float]
-) -> list[dict[str, Any]]:
+def _rows(varied: str, tokens: int, width: int, runs: int) -> list[dict[str, Any]]:
     q, k, v = _inputs(tokens, width)
     contestants: dict[str, Attention] = {UNFUSED: _unfused, FUSED: attention}
     seconds: dict[str, list[float]] = {how: [] for how in contestants}
     for run in range(runs + 1):  # the first is to warm up; taking turns is fair to both
         for how, attend in contestants.items():
-            start = timer()
+            start = perf_counter()
             attend(q, k, v)
             if run:
-                seconds[how].append(timer() - start)
+                seconds[how].append(perf_counter() - start)
     counted = count("attention", n_q=tokens, n_k=tokens, d_k=width, d_v=width)
     arrays = {UNFUSED: counted.unfused_bytes, FUSED: counted.fused_bytes}
     operations = counted.number(counted.total.multiplications + counted.total.additions)

@@ -83,7 +83,7 @@ def _given(n: Any, d: Any, seed: Any, given: dict[str, Any]) -> dict[str, Array]
 def _names(tokens: Sequence[str] | None, n: int) -> tuple[str, ...]:
     if tokens is None:
         return ()
-    names = (tokens,) if isinstance(tokens, str) else tuple(tokens)
+    names = (tokens,) if isinstance(tokens, str) else tuple(str(token) for token in tokens)
     if len(names) != n:
         raise OptionError(f"`tokens` must be {n} names, but {len(names)} were passed: {names}")
     return names

@@ -69,6 +69,7 @@ def norm_noise(
         "mean_a_se": float(measured.mean_error[0]),
         "predicted_mean_a": exact.mean(0),
         "mean_b": float(measured.mean[1]),
+        "mean_b_se": float(measured.mean_error[1]),
         "predicted_mean_b": exact.mean(1),
         "variance_a": float(measured.variance[0]),
         "variance_a_se": float(measured.variance_error[0]),
@@ -187,7 +188,7 @@ def _plot(measured: Measured, law: LogitNormal) -> Plot:
         (
             Chart("One head swings", "weight on a", f"share, bins of {1 / BINS:.3g}", histogram),
             Chart(
-                "from sample to sample", "number of the sample", "context", swings,
+                "From sample to sample", "number of the sample", "context", swings,
                 y_limits=(-0.05, 1.45),
             ),
         ),

@@ -106,7 +106,7 @@ class Grader:
         with tempfile.TemporaryDirectory(prefix="regard-") as folder:
             path = Path(folder, Path(submission.file).name)
             path.write_bytes(submission.content)
-            sheet = read_sheet(path, self.checker.names, self.checker.labels)
+            sheet = read_sheet(path, self.checker.wanted)
         found = self.checker.check(sheet).to_data()["findings"]
         items = tuple(_item(each, found) for each in found if each["out_of"])
         gradable = any(each["verdict"] not in ("ungradable", "by_hand") for each in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Union
 
@@ -147,6 +148,7 @@ class Polynomial:
         return inside if common == notation.Number(1) else notation.product(common, inside)
 
     @staticmethod
+    @lru_cache(maxsize=1000)
     def parse(text: str) -> Polynomial:
         """Read `n_q n_k (d_k - 1)`: sums, differences, products and whole powers of sizes."""
         return _Parser(text).whole()

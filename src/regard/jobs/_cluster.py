@@ -9,6 +9,7 @@ from regard._errors import JobError, MissingExtraError
 from regard.jobs._piece import Answer, Task, failed, perform
 
 PATIENCE = "10s"  # for a cluster to answer
+WORKERS_PATIENCE = 60  # seconds for its first worker to come
 
 
 def on_cluster(tasks: Mapping[str, Task], address: str) -> Iterator[tuple[str, Answer]]:
@@ -18,6 +19,7 @@ def on_cluster(tasks: Mapping[str, Task], address: str) -> Iterator[tuple[str, A
     except ImportError as error:
         raise MissingExtraError("work on a cluster", "dask", "distributed") from error
     with _client(distributed, address) as client, client.as_current():
+        _wait_for_workers(client, address)
         running = {
             key: client.submit(perform, *task.work, key=f"regard-{key}", pure=True)
             for key, task in tasks.items()
@@ -37,12 +39,24 @@ def _client(distributed: Any, address: str) -> Any:
         ) from error
 
 
+def _wait_for_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=WORKERS_PATIENCE)
+    except TimeoutError as error:
+        raise JobError(
+            f"jobs: no worker came to the cluster at {address!r} in {WORKERS_PATIENCE} seconds; "
+            f"start some with `dask worker {address}`"
+        ) from error
+
+
 def _answer(distributed: Any, future: Any) -> Answer:
     if future.status == "finished":
         answer: Answer = future.result()
         return answer
     if future.status == "cancelled":
-        raise JobError("jobs: the cluster is gone; what was finished before is kept, so run again")
+        raise JobError(
+            "jobs: the cluster is gone; a folder would keep what is finished for another run"
+        )
     error = future.exception()
     if isinstance(error, distributed.KilledWorker):
         return failed("WorkerDied", "every worker that was given this piece died")

@@ -348,14 +348,18 @@ bool set_sizes(Problem &p, const Buffer &q, const Buffer &k, const Buffer &v) {
            p.heads % p.kv_heads == 0;
 }
 
+bool is_word(nb::handle object, const char *word) {
+    return PyUnicode_CheckExact(object.ptr()) &&
+           PyUnicode_CompareWithASCIIString(object.ptr(), word) == 0;
+}
+
 bool set_scale(Problem &p, nb::handle scale) {
     if (PyFloat_CheckExact(scale.ptr())) {
         p.scale = PyFloat_AS_DOUBLE(scale.ptr());
         return std::isfinite(p.scale);
     }
-    if (!PyUnicode_CheckExact(scale.ptr())) return false;
     p.scale = 1 / std::sqrt(static_cast<double>(p.d_k));
-    return PyUnicode_CompareWithASCIIString(scale.ptr(), "sqrt") == 0;
+    return is_word(scale, "sqrt");
 }
 
 nb::object new_array(const Problem &p, int axes) {
@@ -374,12 +378,13 @@ nb::object new_array(const Problem &p, int axes) {
 
 // attention(q, k, v) for such a call, and None for every other.
 nb::object plain_attention(nb::handle q, nb::handle k, nb::handle v, nb::handle causal,
-                           nb::handle scale) {
+                           nb::handle scale, nb::handle layout) {
     PyTypeObject *const array = reinterpret_cast<PyTypeObject *>(NumPy::get().array);
     if (Py_TYPE(q.ptr()) != array || Py_TYPE(k.ptr()) != array || Py_TYPE(v.ptr()) != array) {
         return nb::none();
     }
     if (causal.ptr() != Py_True && causal.ptr() != Py_False) return nb::none();
+    if (!is_word(layout, "head-token")) return nb::none();
     const Buffer queries(q), keys(k), values(v);
     if (!queries.held.obj || !queries.is_plain(queries) || !keys.is_plain(queries) ||
         !values.is_plain(queries)) {

@@ -143,6 +143,7 @@ class Softmax {
     }
 
     void add_values(typename Panel<T>::Rows values) {
+        if (panel_.few) return add_values_to_few(values);
         const Index width = panel_.width;
         for (int r = 0; r < panel_.number_of_runs; ++r) {
             const Run &run = panel_.runs[r];
@@ -150,6 +151,24 @@ class Softmax {
                                     panel_.scores + run.begin * width + run.vector * L, width,
                                     state_.output + run.vector * L, width, run.end - run.begin,
                                     true);
+        }
+    }
+
+    void add_values_to_few(typename Panel<T>::Rows values) {
+        const Index d_v = problem_.d_v;
+        T *const rows = panel_.few_rows, *const packed = rows + L * d_v;
+        for (int r = 0; r < panel_.number_of_runs; ++r) {
+            const Run &run = panel_.runs[r];
+            for (Index d = 0, vectors; d < d_v; d += vectors * L) {
+                vectors = std::min<Index>(V::tile_vectors, (d_v - d) / L);
+                product<T, By::columns>(panel_.lanes, static_cast<int>(vectors),
+                                        panel_.scores + run.begin * L, L, values[run.begin] + d,
+                                        values.apart, rows + d, d_v, run.end - run.begin, r > 0);
+            }
+        }
+        transpose(rows, d_v, L, static_cast<int>(d_v / L), packed, L);
+        for (Index i = 0; i < d_v * L; i += L) {
+            V::store(state_.output + i, V::add(V::load(state_.output + i), V::load(packed + i)));
         }
     }
 

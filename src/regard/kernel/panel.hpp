@@ -67,18 +67,9 @@ inline void transpose_bits(Bits word[64]) {
 
 // Bit j is set where byte j is not 0, for n ≤ 64 bytes.
 inline Bits bits_of_bytes(const char *bytes, Index stride, Index n) {
+    if (stride == 1 && n == 64) return bits_of_64_bytes(bytes);
     Bits bits = 0;
-    Index j = 0;
-    if (stride == 1) {
-        for (; j + 8 <= n; j += 8) {
-            constexpr Bits low = 0x7f7f7f7f7f7f7f7fu;
-            Bits word;
-            std::memcpy(&word, bytes + j, sizeof word);
-            const Bits set = ((((word & low) + low) | word) & ~low) >> 7;  // 1 in each such byte
-            bits |= (set * 0x0102040810204080u >> 56) << j;
-        }
-    }
-    for (; j < n; ++j) bits |= static_cast<Bits>(bytes[j * stride] != 0) << j;
+    for (Index j = 0; j < n; ++j) bits |= static_cast<Bits>(bytes[j * stride] != 0) << j;
     return bits;
 }
 
@@ -92,8 +83,10 @@ class Panel {
     const Place place;
     const int lanes, vectors;  // in use
     const Index width;         // lanes with their padding
+    const bool few;            // queries: vectors then run along the coordinates, not across lanes
     T *const scores;           // (KEYS, width), in units of log 2
     T *const query_rows;       // (width, d_k rounded up)
+    T *const few_rows;         // twice (L, d_v), where there are `few`; what no query has stays 0
     Run runs[KEYS];
     int number_of_runs = 0;
     Bits live[KEYS];         // who may see each key of this block, when `hides`
@@ -108,15 +101,17 @@ class Panel {
           lanes(static_cast<int>(at.heads * at.queries)),
           vectors((lanes + L - 1) / L),
           width(vectors * L),
+          few(2 * lanes <= L && p.d_k % L == 0 && p.d_v % L == 0),
           scores(scratch.take<T>(KEYS * width)),
           query_rows(scratch.take<T>(width * round_up(p.d_k, L))),
+          few_rows(scratch.take<T>(few ? 2 * L * p.d_v : 0)),
           used_(lanes == 64 ? ~Bits{0} : (Bits{1} << lanes) - 1),
           key_rows_(scratch.take<T>(KEYS * std::max(p.d_k, p.d_v))),
           value_rows_(scratch.take<T>(KEYS * p.d_v)),
           queries_(scratch.take<T>(round_up(p.d_k, L) * width)) {
         find_intervals();
-        const double factor = p.softcap > 0 ? p.scale / p.softcap : p.scale * LOG2_E;
-        pack(p.q, p.d_k, query_rows, queries_, static_cast<T>(factor));
+        pack(p.q, p.d_k, query_rows, queries_, factor());
+        if (few) clear(few_rows, L * p.d_v);
     }
 
     Index head(int lane) const { return place.head + lane / place.queries; }
@@ -237,6 +232,12 @@ class Panel {
     T *const key_rows_, *const value_rows_, *const queries_;
     Index low_[W], high_[W];  // a query sees keys low … high − 1 at most
     Index max_low_ = 0, min_high_ = 0, first_ = 0, last_ = 0, next_ = 0;
+
+    // From the products of queries and keys to scores in units of log 2, or to what softcap is given.
+    T factor() const {
+        const double unit = problem.softcap > 0 ? 1 / problem.softcap : LOG2_E;
+        return static_cast<T>(problem.scale * unit);
+    }
 
     void find_intervals() {
         const Problem &p = problem;
@@ -388,13 +389,45 @@ class Panel {
         const Rows from = keys();
         for (int r = 0; r < number_of_runs; ++r) {
             const Run &run = runs[r];
-            product<T, By::rows>(run.end - run.begin, run.vectors, from[run.begin], from.apart,
-                                 queries_ + run.vector * L, width,
-                                 scores + run.begin * width + run.vector * L, width, problem.d_k,
-                                 false);
+            if (few) {
+                compute_few_scores(run, from);
+            } else {
+                product<T, By::rows>(run.end - run.begin, run.vectors, from[run.begin], from.apart,
+                                     queries_ + run.vector * L, width,
+                                     scores + run.begin * width + run.vector * L, width,
+                                     problem.d_k, false);
+            }
             if (problem.softcap > 0) cap(run);
             if (problem.bias) add_bias(run);
             if (hides) hide(run);
+        }
+    }
+
+    // A vector of keys at a time for one query after another.
+    void compute_few_scores(const Run &run, Rows from) {
+        const auto scale = V::set(factor());
+        for (int j = run.begin; j < run.end; j += L) {
+            const T *rows[L];
+            for (int i = 0; i < L; ++i) rows[i] = from[std::min(j + i, run.end - 1)];
+            typename V::reg of_lane[L];
+            for (auto &products : of_lane) products = V::zero();
+            for (int lane = 0; lane < lanes; ++lane) {
+                const T *query = query_rows + lane * problem.d_k;
+                typename V::reg sum[L];
+                for (auto &one : sum) one = V::zero();
+                for (Index d = 0; d < problem.d_k; d += L) {
+                    const auto coordinates = V::load(query + d);
+                    REGARD_UNROLL_ALL
+                    for (int i = 0; i < L; ++i) sum[i] = V::fma(V::load(rows[i] + d), coordinates, sum[i]);
+                }
+                V::transpose(sum);
+                for (int half = L / 2; half > 0; half /= 2) {
+                    for (int i = 0; i < half; ++i) sum[i] = V::add(sum[i], sum[i + half]);
+                }
+                of_lane[lane] = V::mul(sum[0], scale);
+            }
+            V::transpose(of_lane);
+            for (int i = 0; i < L && j + i < run.end; ++i) V::store(scores + (j + i) * width, of_lane[i]);
         }
     }
 

@@ -155,4 +155,15 @@ struct Simd<double> {
     }
 };
 
+// Bit j is set where byte j is not 0.
+inline std::uint64_t bits_of_64_bytes(const char *bytes) {
+    std::uint64_t zeros = 0;
+    for (int i = 0; i < 64; i += 32) {
+        const __m256i part = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(bytes + i));
+        const int equal = _mm256_movemask_epi8(_mm256_cmpeq_epi8(part, _mm256_setzero_si256()));
+        zeros |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(equal)) << i;
+    }
+    return ~zeros;
+}
+
 }  // namespace regard::REGARD_ISA

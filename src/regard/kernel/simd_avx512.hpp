@@ -141,4 +141,10 @@ struct Simd<double> {
     }
 };
 
+// Bit j is set where byte j is not 0.
+inline std::uint64_t bits_of_64_bytes(const char *bytes) {
+    const __m512i all = _mm512_loadu_si512(bytes);
+    return _mm512_test_epi8_mask(all, all);
+}
+
 }  // namespace regard::REGARD_ISA

@@ -88,4 +88,17 @@ struct Simd {
     }
 };
 
+// Bit j is set where byte j is not 0.
+inline std::uint64_t bits_of_64_bytes(const char *bytes) {
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 64; i += 8) {
+        constexpr std::uint64_t low = 0x7f7f7f7f7f7f7f7fu;
+        std::uint64_t word;
+        std::memcpy(&word, bytes + i, sizeof word);
+        const std::uint64_t set = ((((word & low) + low) | word) & ~low) >> 7;  // 1 in each such byte
+        bits |= (set * 0x0102040810204080u >> 56) << i;
+    }
+    return bits;
+}
+
 }  // namespace regard::REGARD_ISA

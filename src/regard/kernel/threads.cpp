@@ -1,6 +1,7 @@
 #include "threads.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -17,6 +18,14 @@
 namespace regard {
 namespace {
 
+inline void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
 int usable_cores() {
 #if defined(__linux__)
     cpu_set_t set;
@@ -25,6 +34,51 @@ int usable_cores() {
     const unsigned cores = std::thread::hardware_concurrency();
     return cores ? static_cast<int>(cores) : 1;
 }
+
+// Waits for `done` without sleeping, for less than waking a thread takes, so that calls in a row find
+// the threads awake and threads of others soon have the core.
+template <class Done>
+void wait_briefly(const Done &done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(40);
+    while (!done() && std::chrono::steady_clock::now() < end) {
+        for (int i = 0; i < 16; ++i) relax();
+    }
+}
+
+// The cores that the threads of one call are on. Linux often wakes a thread on the core of who woke
+// it, and moves it to an idle one only milliseconds later: longer than most calls take.
+class Cores {
+  public:
+#if defined(__linux__)
+    void clear() { CPU_ZERO(&taken_); }
+
+    // Takes the core that this thread is on; if it is taken, moves to one that is not.
+    void take() {
+        const int here = sched_getcpu();
+        if (here < 0 || here >= CPU_SETSIZE) return;
+        if (CPU_ISSET(here, &taken_)) move();
+        CPU_SET(sched_getcpu(), &taken_);
+    }
+
+  private:
+    cpu_set_t taken_;
+
+    void move() const {
+        cpu_set_t all, free;
+        if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+        free = all;
+        for (int core = 0; core < CPU_SETSIZE; ++core) {
+            if (CPU_ISSET(core, &taken_)) CPU_CLR(core, &free);
+        }
+        if (CPU_COUNT(&free) == 0) return;
+        sched_setaffinity(0, sizeof free, &free);
+        sched_setaffinity(0, sizeof all, &all);  // it stays, but may be moved again
+    }
+#else
+    void clear() {}
+    void take() {}
+#endif
+};
 
 // One call's work: threads take the next item until none is left.
 struct Task {
@@ -55,9 +109,12 @@ class Pool {
             std::lock_guard lock(mutex_);
             task_ = &task;
             open_ = helpers;
+            cores_.clear();
+            cores_.take();
         }
         wake_.notify_all();
         task.run();
+        wait_briefly([this] { return busy_.load() == 0; });
         std::unique_lock lock(mutex_);
         open_ = 0;  // who has not woken by now is not needed any more
         done_.wait(lock, [this] { return busy_ == 0; });
@@ -67,7 +124,9 @@ class Pool {
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     Task *task_ = nullptr;
-    int open_ = 0, busy_ = 0, helpers_ = 0;
+    Cores cores_;
+    std::atomic<int> open_{0}, busy_{0};  // changed under the mutex
+    int helpers_ = 0;
 
     void serve() {
         std::unique_lock lock(mutex_);
@@ -76,10 +135,14 @@ class Pool {
             --open_;
             ++busy_;
             Task *task = task_;
+            cores_.take();
             lock.unlock();
             task->run();
             lock.lock();
             if (--busy_ == 0) done_.notify_one();
+            lock.unlock();
+            wait_briefly([this] { return open_.load() > 0; });
+            lock.lock();
         }
     }
 };

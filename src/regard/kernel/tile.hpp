@@ -5,8 +5,10 @@
 
 #if defined(__clang__)
 #define REGARD_UNROLL _Pragma("clang loop unroll_count(4)")
+#define REGARD_UNROLL_ALL _Pragma("clang loop unroll(full)")
 #else
 #define REGARD_UNROLL _Pragma("GCC unroll 4")
+#define REGARD_UNROLL_ALL _Pragma("GCC unroll 16")
 #endif
 
 namespace regard::REGARD_ISA {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.mistakes._catalogue import CATALOGUE, mistake_named
-from regard.mistakes._discrimination import Discrimination, discriminate
+from regard.mistakes._discrimination import Discrimination, discriminate, same
 from regard.mistakes._mistake import Cause, Mistake, Way
 from regard.mistakes._replay import Committed, commit, commit_all, replay
 
@@ -19,4 +19,5 @@ __all__ = [
     "discriminate",
     "mistake_named",
     "replay",
+    "same",
 ]

@@ -38,7 +38,7 @@ def same(one: Array, other: Array, within: float = 0.0) -> bool:
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return False
     largest = float(np.abs(a[finite]).max(initial=0.0))
-    return bool((np.abs(a - b)[finite] <= max(within, SAME * largest)).all())
+    return bool((np.abs(a[finite] - b[finite]) <= max(within, SAME * largest)).all())
 
 
 def discriminate(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from regard.graph.graph import Graph, Step
-from regard.graph.operations import Add, Mean, Merge, PickHead, PutHead, Split, Sum
+from regard.graph.operations import Add, Mean, Merge, PickHead, PutHead, Scale, Split, Sum
 from regard.graph.rewrites import Change, Expand, Rewrite, Skip, Substitute
 from regard.mistakes._mistake import Mistake, Way, helper, step_named
 
@@ -31,7 +31,12 @@ def _laid_out(graph: Graph, layout: str, *merged: str) -> Iterator[Way]:
 
 
 def _by_rows(graph: Graph) -> Iterator[Way]:
-    yield from _laid_out(graph, "rows", "rows")
+    """The width of a head is then that of all heads, and people divide by the root of that."""
+    for way in _laid_out(graph, "rows", "rows"):
+        yield way
+        scaled = step_named(graph, "scaled")
+        if scaled and isinstance(scaled.operation, Scale):
+            yield Way(way.rewrite | Change("scaled", size="h d_k"), "and scaled by their width")
 
 
 def _interleaved(graph: Graph) -> Iterator[Way]:

@@ -33,7 +33,7 @@ def _mask_of(graph: Graph) -> str:
 
 def _open(mask: str) -> Step:
     """1 where a query may look, 0 where it may not."""
-    return helper("mask_open", "M", Exp(shift=False), mask)
+    return helper("mask_open", "M", Exp(over=(), shift=False), mask)
 
 
 def _forgotten(graph: Graph) -> Iterator[Way]:

@@ -33,19 +33,22 @@ class Committed:
         return tuple(cause.mistake.word for cause in self.causes)
 
 
-def replay(run: Run, graph: Graph) -> tuple[dict[str, Array], frozenset[str]]:
+def replay(run: Run, graph: Graph, until: str = "") -> tuple[dict[str, Array], frozenset[str]]:
     """The values of another graph on the givens of a run, and which steps had to be computed.
 
     Values of a run that were put in stay; steps that cannot be computed are left out, with those
-    that use them.
+    that use them, and those that come after `until`.
     """
     setting = Setting(run.numbers, run.graph.sizes)
     values = {given.name: run.values[given.name] for given in graph.givens}
     axes: dict[str, Axes] = {given.name: given.axes for given in graph.givens}
     changed: set[str] = set()
     for step in graph.steps:
+        if until in values:
+            break
         known = step.name in run.graph.step_names
-        same = known and run.graph.step(step.name) == step and changed.isdisjoint(step.operands)
+        mine = run.graph.step(step.name) if known else None
+        same = (mine is step or mine == step) and changed.isdisjoint(step.operands)
         if (known and step.name in run.replaced) or (same and axes.keys() >= set(step.operands)):
             values[step.name], axes[step.name] = run.values[step.name], run.graph.axes[step.name]
             continue
@@ -66,16 +69,20 @@ def replay(run: Run, graph: Graph) -> tuple[dict[str, Array], frozenset[str]]:
     return values, frozenset(changed)
 
 
-def commit(run: Run, rewrite: Rewrite, causes: tuple[Cause, ...] = ()) -> Committed | None:
-    """The run with a rewrite made; None where it does not apply or changes no step's value."""
+def commit(
+    run: Run, rewrite: Rewrite, causes: tuple[Cause, ...] = (), until: str = ""
+) -> Committed | None:
+    """The run with a rewrite made; None where it does not apply or changes no step's value.
+
+    Nothing after the step `until` is computed.
+    """
     try:
         graph = run.graph.with_steps(rewrite.steps(run.graph))
     except (RewriteError, ValueError):
         return None
     with np.errstate(all="ignore"):
-        values, changed = replay(run, graph)
-    last = run.graph.steps[-1].name
-    if not changed & values.keys() & {*run.graph.step_names, last}:
+        values, changed = replay(run, graph, until)
+    if not changed & values.keys() & set(run.graph.step_names):
         return None
     return Committed(causes, graph, values, changed)
 

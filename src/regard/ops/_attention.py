@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from regard._errors import OptionError
 from regard.ops import _paths
 from regard.ops._arguments import Posed, pose
+from regard.ops._arrays import is_tensor
 from regard.ops._inspection import Inspect, Inspection
 
 
@@ -62,12 +65,30 @@ def attention(
     >>> attention(np.zeros((1, 2)), np.ones((4, 2)), np.array([[1.0], [2.0], [3.0], [6.0]]))
     array([[3.]])
     """
+    if (
+        mask is bias is window is prefix is segments is softcap is sinks is lengths is past
+        is inspect is None
+    ):  # fmt: skip
+        output = _plain(q, k, v, causal, scale, layout)
+        if output is not None:
+            return output
     posed = pose(
         q, k, v, mask=mask, bias=bias, causal=causal, window=window, prefix=prefix,
         segments=segments, scale=scale, softcap=softcap, sinks=sinks, lengths=lengths, past=past,
         layout=layout,
     )  # fmt: skip
     return solved(posed, inspect)
+
+
+def _plain(*call: Any) -> Any:
+    """The output, if checking and describing the call would take longer than computing it."""
+    if isinstance(call[0], np.ndarray):
+        return _paths.CHOSEN.plain(*call)
+    if all(map(is_tensor, call[:3])):
+        from regard.ops import _torch
+
+        return _torch.plain(*call)
+    return None
 
 
 def solved(posed: Posed, inspect: Inspect | None) -> Any:

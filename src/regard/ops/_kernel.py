@@ -24,6 +24,8 @@ AVAILABLE = hasattr(native, "forward")
 class KernelPath:
     """Attention in C++: blocked, threaded, memory linear in the number of tokens."""
 
+    plain: Any = staticmethod(native.plain_attention) if AVAILABLE else None
+
     def forward(self, problem: Problem) -> tuple[Array, Array]:
         output = empty(problem.output_shape, problem.dtype)
         log_sum_exp = np.empty(problem.scores_shape[:3], problem.real)
@@ -78,7 +80,7 @@ def arguments(problem: Problem) -> tuple[Any, ...]:
 
 def bits(array: Array) -> Array:
     """An array of a type that the kernel knows: half precision and booleans pass as bits."""
-    as_bits = {"float16": np.uint16, "bool": np.uint8}.get(array.dtype.name)
+    as_bits = {"e": np.uint16, "?": np.uint8}.get(array.dtype.char)
     return array if as_bits is None else array.view(as_bits)
 
 

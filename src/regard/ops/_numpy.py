@@ -44,6 +44,9 @@ class NumpyPath:
 
     at_once: int
 
+    def plain(self, *call: object) -> None:
+        """No call is too short for the checks here."""
+
     def forward(self, problem: Problem) -> tuple[Array, Array]:
         """The output in the problem's own type, and the log-sum-exp of each query."""
         operands = Operands(problem)

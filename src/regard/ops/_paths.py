@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from regard.ops import _kernel
 from regard.ops._dtypes import Array
@@ -13,6 +13,9 @@ from regard.ops._problem import Problem
 
 class Path(Protocol):
     """One way of computing attention. Arrays keep the four axes of the problem."""
+
+    def plain(self, *call: Any) -> Array | None:
+        """attention(q, k, v) with causal, scale and layout, if none of the checks is needed."""
 
     def forward(self, problem: Problem) -> tuple[Array, Array]: ...
 

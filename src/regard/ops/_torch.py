@@ -37,13 +37,41 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
         output = _few.solve(problem)
         if output is not None:
             return output, None, {}
-    output, log_sum_exp = forward(*operands)
+    attend = _Eager.apply if _is_eager(operands) else forward
+    output, log_sum_exp = attend(*operands)
     if wanted is None:
         return output, log_sum_exp, {}
     rows = wanted.row_places(problem.q.shape[2])
     asked = (wanted.top, wanted.entropy, wanted.received, rows)
     told = zip(ANSWERS, inspect(*operands, log_sum_exp, *asked), strict=True)
     return output, log_sum_exp, {name: answer for name, answer in told if answer.dim() > 1}
+
+
+def plain(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Tensor | None:
+    """As `Path.plain`, for tensors whose memory nobody else has an eye on."""
+    tensors = (q, k, v)
+    if not _is_eager(tensors) or any(each.device.type != "cpu" for each in tensors):
+        return None
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+        return None
+    if q.dtype not in (torch.float32, torch.float64):
+        return None
+    output = _paths.CHOSEN.plain(*(each.detach().numpy() for each in tensors), *options)
+    return None if output is None else torch.from_numpy(output)
+
+
+def _is_eager(operands: Sequence[Any]) -> bool:
+    """Whether no compiler, mode or transformation of torch has to see an operator here."""
+    return (
+        not torch.compiler.is_compiling()
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and all(
+            type(each) in (torch.Tensor, torch.nn.Parameter)
+            for each in operands
+            if isinstance(each, torch.Tensor)
+        )
+    )
 
 
 def _wants_gradient(problem: Problem) -> bool:
@@ -156,9 +184,22 @@ def _differentiate(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None
     saved = iter(tensors)
     operands = [next(saved) if other is None else other[0] for other in ctx.others]
     wanted = dict(zip(OPERANDS, ctx.needs_input_grad, strict=True))
-    gradients = backward(*operands, output, log_sum_exp, d_output, wanted["bias"])
+    back = _backward if _is_eager((*operands, d_output)) else backward
+    gradients = back(*operands, output, log_sum_exp, d_output, wanted["bias"])
     found = dict(zip(DIFFERENTIABLE, gradients, strict=True))
     return tuple(found.get(name) if wanted[name] else None for name in OPERANDS)
+
+
+class _Eager(torch.autograd.Function):  # type: ignore[misc]
+    """The operator without torch's dispatcher, which takes longer than short computations."""
+
+    @staticmethod
+    def forward(ctx: Any, *operands: Any) -> tuple[Tensor, Tensor]:
+        found = _forward(*operands)
+        _remember(ctx, operands, found)
+        return found
+
+    backward = staticmethod(torch.autograd.function.once_differentiable(_differentiate))
 
 
 def _operator(name: str, schema: str, compute: Any, shapes: Any) -> Any:

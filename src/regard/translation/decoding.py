@@ -22,6 +22,7 @@ from regard.model import Cache, Config, Transformer
 Tensor = Any
 STOPS = ("first", "likely", "sure")
 AT_ONCE = 320  # hypotheses that are extended together: enough to keep matrix products busy
+SENTENCES_AT_ONCE = 128  # more would take memory and save no time
 WORTH_MOVING = 0.75  # once fewer sentences than this share go on, the others' rows are dropped
 
 
@@ -84,7 +85,7 @@ def search(
             )
     found: list[list[Hypothesis]] = [[] for _ in sources]
     by_length = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
-    many = max(1, AT_ONCE // how.beam)
+    many = min(SENTENCES_AT_ONCE, max(1, AT_ONCE // how.beam))
     for start in range(0, len(by_length), many):
         numbers = by_length[start : start + many]
         beams = _Beams(model, [sources[number] for number in numbers], how)

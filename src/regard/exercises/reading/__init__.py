@@ -9,12 +9,19 @@ from __future__ import annotations
 from regard.exercises.reading._assignment import read_assignment, read_matrices
 from regard.exercises.reading._headings import split_exercises
 from regard.exercises.reading._names import DESCRIPTIONS
-from regard.exercises.reading._records import Found, Reading, ReadingError, UnreadableError
+from regard.exercises.reading._records import (
+    Block,
+    Found,
+    Reading,
+    ReadingError,
+    UnreadableError,
+)
 from regard.exercises.reading._scan import read_block
 from regard.exercises.reading._text import plain as plain_text
 
 __all__ = [
     "DESCRIPTIONS",
+    "Block",
     "Found",
     "Reading",
     "ReadingError",

@@ -1,0 +1,69 @@
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regard
+from regard import kernel
+
+pytestmark = pytest.mark.skipif(
+    not kernel.report().extension, reason="regard was installed without its C++ extension"
+)
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    regard.set_threads(None)
+
+
+def operands(seed: int, queries: int = 130, keys: int = 1100) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(2, 3, n, 7)) for n in (queries, keys, keys)]
+
+
+def test_the_number_is_told() -> None:
+    for number in (1, 5):
+        regard.set_threads(number)
+        assert kernel.report().threads == number
+    regard.set_threads(None)
+    assert kernel.report().reason.endswith(f"up to {kernel.report().threads} threads") or (
+        kernel.report().threads == 1
+    )
+
+
+@pytest.mark.parametrize("queries", [1, 130])
+def test_any_number_gives_the_same_answer(queries: int) -> None:
+    given = operands(3, queries)
+    regard.set_threads(1)
+    alone = regard.attention(*given)
+    for number in (2, 3, 64):
+        regard.set_threads(number)
+        np.testing.assert_allclose(regard.attention(*given), alone, rtol=0, atol=1e-14)
+
+
+def test_many_threads_may_call_at_once() -> None:
+    tasks = [operands(seed, 70, 90) for seed in range(16)]
+    want = [regard.attention(*given) for given in tasks]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            for have, each in zip(
+                pool.map(lambda t: regard.attention(*t), tasks), want, strict=True
+            ):
+                np.testing.assert_array_equal(have, each)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2", 10**6])
+def test_no_number_of_threads(number: Any) -> None:
+    with pytest.raises(regard.OptionError, match="number"):
+        regard.set_threads(number)
+
+
+def test_without_the_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as missing:
+        missing.setitem(sys.modules, "regard.kernel._native", None)
+        with pytest.raises(regard.OptionError, match="OPENBLAS_NUM_THREADS"):
+            regard.set_threads(2)
