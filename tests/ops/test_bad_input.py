@@ -34,6 +34,9 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("mask turned", {"mask": np.ones((7, 3), bool)}, Shape, "mask` is 7×3, .* scores are 2×6×3×7"),
     ("mask of a batch", {"mask": np.ones((2, 7), bool)}, Shape, r"pass mask\[..., None, None, :\]"),
     ("too many axes", {"mask": np.ones((1, 1, 1, 3, 7), bool)}, Shape, "mask` is 1×1×1×3×7"),
+    ("no q", {"q": None}, Number, "q is None, but it must be an array of float16"),
+    ("no keys", {"k": None}, Number, "k is None, but it must be an array of float16"),
+    ("causal None", {"causal": None}, Option, "`causal` must be False, True, .* but None"),
     ("causal is unclear", {"causal": True}, Option, 'for 3 queries and 7 keys: pass "top-left"'),
     ("causal misspelt", {"causal": "bottom_right"}, Option, "'bottom_right' was passed"),
     ("causal of another batch", {"causal": np.array([1, 2, 3])}, Shape, "one for each batch entry"),
@@ -51,13 +54,15 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("lengths beyond the keys", {"lengths": np.array([3, 8])}, Option, "8 was .* entry 1"),
     ("lengths below 0", {"lengths": -1}, Option, "between 0 and 7 .* but -1"),
     ("lengths of floats", {"lengths": np.array([3.0, 7.0])}, Option, "whole numbers, but float64"),
-    ("lengths of each head", {"lengths": np.ones((2, 6), int)}, Shape, r"`lengths` is 2×6"),
+    ("lengths of each head", {"lengths": np.ones((2, 6), int)}, Shape, "lengths` has 2×6 numbers"),
     ("prefix beyond the keys", {"prefix": 8, "causal": 0}, Option, "prefix` must be between 0"),
     ("segments of the queries alone", {"segments": np.zeros((2, 3), int)}, Shape, "3 for 7 keys"),
     ("past alone", {"past": K}, Option, r"pair \(k, v\), but an array of 2×2×7×5"),
+    ("half a past", {"past": (K, None)}, Option, r"but \(an array of 2×2×7×5, None\) was passed"),
     ("past of other heads", {"past": (K[:, :1], V[:, :1])}, Shape, "heads differ, 2 ≠ 1"),
     ("past of other widths", {"past": (K, V[..., :3])}, Shape, "last axes differ, 11 ≠ 3"),
     ("past of another type", {"past": (K.astype("f4"), V)}, Number, "past_k float32"),
+    ("layout None", {"layout": None}, Option, "`layout` must be one of 'head-token'"),
     ("layout misspelt", {"layout": "token_head"}, Option, "did you mean 'token-head'"),
     ("what to inspect", {"inspect": {"top": 3}}, Option, "must be a regard.Inspect"),
     ("rows that are not there", {"inspect": regard.Inspect(rows=[3])}, Option, "row 3 was asked"),
@@ -132,6 +137,15 @@ def test_numbers_that_are_not_arrays() -> None:
     output = regard.attention([[0, 0]], [[1, 2], [3, 4]], [[2], [6]])
     assert output.dtype == np.float64
     assert output.tolist() == [[4.0]]
+
+
+def test_ids_within_records() -> None:
+    """Whole numbers may lie at any distance in memory, as other numbers may."""
+    records = np.zeros(7, [("id", "i8"), ("part", "i4")])
+    records["id"] = [0, 0, 1, 1, 1, 2, 2]
+    strided, whole = ((ids[:3], ids) for ids in (records["id"], records["id"].copy()))
+    have, want = (regard.attention(Q, K, V, segments=each) for each in (strided, whole))
+    np.testing.assert_array_equal(have, want)
 
 
 def test_whatever_has_an_array() -> None:

@@ -6,6 +6,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
+pytest.importorskip("tokenizers")
+pytest.importorskip("torch")
+
 from regard.translation import pocket
 from regard.translation.batches import Feed, Rows, ahead, padding, planned, tokenized
 from regard.translation.corpora import Report

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("tokenizers")
+pytest.importorskip("sacrebleu")
+pytest.importorskip("torch")
+
 from regard.translation.recipes import Recipe
 from regard.translation.runs import Run
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("tokenizers")
+
 from regard import FileError, OptionError
 from regard.translation import pocket
 from regard.translation.tokenizer import SPECIAL, Tokenizer

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -128,13 +129,14 @@ def _tensorboard(folder: str) -> Teller:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError as error:
         raise MissingExtraError("--tensorboard", "tensorboard", "tensorboard") from error
-    writer = SummaryWriter(str(Path(folder) / "tensorboard"))
     curves = ("loss", "rate", "norm", "bleu", "chrf")
+    make = cache(lambda: SummaryWriter(str(Path(folder) / "tensorboard")))  # a run wants none there
 
     def told(event: str, facts: dict[str, Any]) -> None:
         for name in curves:
             if name in facts:
-                writer.add_scalar(name, facts[name], facts["step"])
-        writer.flush()
+                make().add_scalar(name, facts[name], facts["step"])
+        if event == "validation":
+            make().flush()
 
     return told

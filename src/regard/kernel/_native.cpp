@@ -437,7 +437,8 @@ NB_MODULE(_native, module) {
     module.def("forward", &forward);
     module.def("backward", &backward);
     module.def("inspect", &inspect);
-    module.def("plain_attention", &plain_attention);
+    module.def("plain_attention", &plain_attention, "q"_a.none(), "k"_a.none(), "v"_a.none(),
+               "causal"_a.none(), "scale"_a.none(), "layout"_a.none());
     module.def("fma_gigaflops", &fma_gigaflops, "rounds"_a);
     module.def("memory_gigabytes", &memory_gigabytes, "megabytes"_a);
 }

@@ -119,7 +119,7 @@ class Softmax {
         typename V::reg most[N], sum[N];
         for (int c = 0; c < N; ++c) {
             most[c] = V::load(state_.largest + (run.vector + c) * L);
-            sum[c] = V::load(sums + c * L);
+            sum[c] = V::zero();
         }
         for (int j = run.begin; j < run.end; ++j) {
             for (int c = 0; c < N; ++c) {
@@ -129,7 +129,7 @@ class Softmax {
                 V::store(score, weight);
             }
         }
-        for (int c = 0; c < N; ++c) V::store(sums + c * L, sum[c]);
+        for (int c = 0; c < N; ++c) V::store(sums + c * L, V::add(V::load(sums + c * L), sum[c]));
     }
 
     template <class Factor>

@@ -23,7 +23,7 @@ inline __attribute__((always_inline)) void tile(const T *a, Index lda, const T *
     typename V::reg sum[R][N];
     for (int i = 0; i < R; ++i) {
         for (int j = 0; j < N; ++j) {
-            sum[i][j] = accumulate ? V::load(c + i * ldc + j * V::lanes) : V::zero();
+            sum[i][j] = V::zero();  // what was there is added last: short sums lose less
         }
     }
     REGARD_UNROLL
@@ -36,7 +36,10 @@ inline __attribute__((always_inline)) void tile(const T *a, Index lda, const T *
         }
     }
     for (int i = 0; i < R; ++i) {
-        for (int j = 0; j < N; ++j) V::store(c + i * ldc + j * V::lanes, sum[i][j]);
+        for (int j = 0; j < N; ++j) {
+            T *const at = c + i * ldc + j * V::lanes;
+            V::store(at, accumulate ? V::add(V::load(at), sum[i][j]) : sum[i][j]);
+        }
     }
 }
 

@@ -15,8 +15,11 @@ from regard._axes import written
 from regard._errors import NumberError, OptionError, ShapeError
 from regard._options import is_integer, one_of
 from regard.ops._arrays import Arrays, NumpyArrays, is_tensor, kind_of
+from regard.ops._dtypes import ACCEPTED
 from regard.ops._problem import FARTHEST, UNBOUNDED, WIDEST, Problem
 from regard.ops._sizes import LAYOUTS, Shape, Sizes, read_sizes
+
+NEEDED = ("q", "k", "v", "x", "wq", "wk", "wv")
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,16 @@ def pose(
 
 def _pair(name: str, given: Any) -> tuple[Any, Any]:
     if isinstance(given, (tuple, list)) and len(given) == 2:
-        return given[0], given[1]
+        first, second = given
+        if first is not None and second is not None:
+            return first, second
     raise OptionError(f"attention: `{name}` must be a pair (k, v), but {_told(given)} was passed")
 
 
 def _told(given: Any) -> str:
     """A value as a message shows it: an array by its shape."""
+    if isinstance(given, tuple):
+        return f"({', '.join(map(_told, given))})"
     shape = getattr(given, "shape", None)
     return repr(given) if shape is None else f"an array of {written(tuple(shape))}"
 
@@ -126,6 +133,8 @@ def same_type(arrays: Arrays, given: Mapping[str, Any]) -> tuple[dict[str, Any],
     types: dict[str, str] = {}
     for name, value in given.items():
         read[name] = None
+        if value is None and name in NEEDED:
+            raise NumberError(f"attention: {name} is None, but it must be an array of {ACCEPTED}")
         if value is not None:
             read[name], types[name] = arrays.numbers(name, value)
     if len(set(types.values())) > 1:
@@ -197,8 +206,8 @@ class _Reader:
         shape, batch = tuple(array.shape), self.sizes.batch
         if shape not in ((), batch):
             raise ShapeError(
-                f"attention: `{name}` is {written(shape)}, but it must be one number, or one for "
-                f"each batch entry ({written(batch)})"
+                f"attention: `{name}` has {written(shape)} numbers, but it must be one number"
+                + (f", or one for each batch entry ({written(batch)})" if batch else "")
             )
         array = array.reshape(-1)
         return array if shape else self.arrays.broadcast(array, (self.sizes.entries,))

@@ -100,7 +100,7 @@ class NumpyArrays:
     def integers(self, name: str, given: Any) -> Any:
         array = _array(name, given)
         check_integer(name, array.dtype.name)
-        return array.astype(np.int64, copy=False)
+        return held(array.astype(np.int64, copy=False))
 
     def full(self, size: int, number: int) -> Any:
         return np.full(size, number, np.int64)

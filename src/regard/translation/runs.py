@@ -48,7 +48,7 @@ class Run:
         return (self.folder / RECIPE).is_file()
 
     def begin(self, recipe: Recipe, tokenizer: Tokenizer) -> None:
-        if self.folder.exists() and any(self.folder.iterdir()):
+        if self.folder.exists() and any(map(_another_s, self.folder.iterdir())):
             raise OptionError(
                 f"train: {str(self.folder)!r} is not empty; go on with it (--resume "
                 f"{self.folder}) or name another folder (--output)"
@@ -136,6 +136,11 @@ class Run:
                 f"train: no state in {str(self.folder)!r} is whole: {'; '.join(troubles)}"
             )
         return None
+
+
+def _another_s(path: Path) -> bool:
+    """Whether it is not what a run that was killed at its very start leaves behind."""
+    return path.name != TOKENIZER and not path.name.startswith(".")
 
 
 def _metadata(content: bytes) -> dict[str, str]:
