@@ -396,7 +396,7 @@ BROKEN = [
         "line 19: no constant or given 'beta' that is a formula",
         False,
     ),
-    asked('design = "beta"', "line 17: property, target, within is missing"),
+    asked('design = "beta"', "line 17: property, target, within are missing"),
     asked('compare = { a = "main" }', "line 19: `compare` takes two variants or more"),
     asked('compare = { a = "main", b = "b" }', "line 19: no variant 'b': known: main", False),
     asked("permute = [2, 1]", "line 19: `permute` takes a self-attention with X", False),
@@ -406,7 +406,7 @@ BROKEN = [
     asked("explain = true", "line 19: `explain` must be a text"),
     asked('explain = "a"\ntable = 3', "line 20: `table` must be a table"),
     # tables
-    table('vary = "beta"', r"line 20: values, columns is missing in \[asked.table\]"),
+    table('vary = "beta"', r"line 20: values, columns are missing in \[asked.table\]"),
     table(
         'vary = "bta"\nvalues = [1]\ncolumns = [{ header = "", show = "1" }]',
         "line 21: no constant 'bta' to vary: did you mean 'beta'",
