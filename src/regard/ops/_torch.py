@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard._errors import OptionError
 from regard.ops import _device, _few, _paths
 from regard.ops._dtypes import Array
 from regard.ops._inspection import ANSWERS, Inspect
@@ -33,6 +34,7 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
     if problem.past_k is not None and _wants_gradient(problem):
         problem = problem.with_past_joined(torch.cat)
     operands = [getattr(problem, name) for name in OPERANDS]
+    _refuse_tangents(operands)
     if wanted is None and _few.suits(problem) and _is_bare(operands):
         output = _few.solve(problem)
         if output is not None:
@@ -56,7 +58,9 @@ def plain(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Tensor | None:
         return None
     if q.dtype not in (torch.float32, torch.float64):
         return None
-    output = _paths.CHOSEN.plain(*(each.detach().numpy() for each in tensors), *options)
+    if torch.autograd.forward_ad._current_level >= 0:
+        return None
+    output = _paths.CHOSEN.plain(*map(_as_array, tensors), *options)
     return None if output is None else torch.from_numpy(output)
 
 
@@ -64,6 +68,7 @@ def _is_eager(operands: Sequence[Any]) -> bool:
     """Whether no compiler, mode or transformation of torch has to see an operator here."""
     return (
         not torch.compiler.is_compiling()
+        and torch._C._get_tracing_state() is None
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None
         and all(
@@ -79,9 +84,22 @@ def _wants_gradient(problem: Problem) -> bool:
     return torch.is_grad_enabled() and any(each.requires_grad for each in operands)
 
 
+def _refuse_tangents(operands: Sequence[Any]) -> None:
+    """Torch's dispatcher would take a derivative that it is not told of for 0."""
+    forward_ad = torch.autograd.forward_ad
+    if torch.compiler.is_compiling() or forward_ad._current_level < 0:
+        return
+    tensors = (each for each in operands if isinstance(each, torch.Tensor))
+    if any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
+        raise OptionError(
+            "attention has no forward-mode derivatives (torch.func.jvp, jacfwd): take gradients "
+            "(backward, torch.autograd.grad)"
+        )
+
+
 def _is_bare(operands: Sequence[Any]) -> bool:
     """Whether numbers alone are wanted: nothing is traced, and no gradient asked for."""
-    if torch.compiler.is_compiling():
+    if not _is_eager(operands):
         return False
     tensors = (each for each in operands if isinstance(each, torch.Tensor))
     return not (torch.is_grad_enabled() and any(each.requires_grad for each in tensors))
@@ -90,7 +108,7 @@ def _is_bare(operands: Sequence[Any]) -> bool:
 def _as_array(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    bits = value.detach()
+    bits = value.detach().resolve_neg()
     return (bits.view(torch.uint16) if value.dtype == torch.bfloat16 else bits).numpy()
 
 
@@ -184,7 +202,8 @@ def _differentiate(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None
     saved = iter(tensors)
     operands = [next(saved) if other is None else other[0] for other in ctx.others]
     wanted = dict(zip(OPERANDS, ctx.needs_input_grad, strict=True))
-    back = _backward if _is_eager((*operands, d_output)) else backward
+    twice = torch.is_grad_enabled()  # which only the operator refuses
+    back = _backward if not twice and _is_eager((*operands, d_output)) else backward
     gradients = back(*operands, output, log_sum_exp, d_output, wanted["bias"])
     found = dict(zip(DIFFERENTIABLE, gradients, strict=True))
     return tuple(found.get(name) if wanted[name] else None for name in OPERANDS)
@@ -199,7 +218,7 @@ class _Eager(torch.autograd.Function):  # type: ignore[misc]
         _remember(ctx, operands, found)
         return found
 
-    backward = staticmethod(torch.autograd.function.once_differentiable(_differentiate))
+    backward = staticmethod(_differentiate)
 
 
 def _operator(name: str, schema: str, compute: Any, shapes: Any) -> Any:
