@@ -125,6 +125,14 @@ def test_every_student_gets_a_variant_that_the_id_decides(
     assert "2 variants" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("parted", [",", ";", "\t"])
+def test_a_roster_may_be_parted_as_spreadsheets_part_it(parted: str, tmp_path: Path) -> None:
+    path = tmp_path / "roster.csv"
+    text = "id,name\r\na17,Ada\r\nb03,Évariste\r\n".replace(",", parted)
+    path.write_text(text, encoding="utf-8-sig")
+    assert read_roster(path) == [Student("a17", "Ada"), Student("b03", "Évariste")]
+
+
 def test_a_roster_may_be_a_plain_list_of_ids(tmp_path: Path) -> None:
     path = tmp_path / "ids.csv"
     path.write_text("x1\nx2\n\n", encoding="utf-8")

@@ -63,6 +63,27 @@ def test_intermediate_values_rounded_to_two_decimals_are_right() -> None:
     assert verdicts(report) == {"context": "ROUNDED"}
 
 
+def test_going_on_with_right_values_as_they_were_written_is_right() -> None:
+    """One decimal is coarse, but what follows exactly from what stands on the sheet is no error."""
+    q, k = (X @ WQ).round(1), (X @ WK).round(1)
+    scores = (q @ k.T).round(2)
+    assert abs(scores - right()["scores"]).max() > 0.03
+    report = check(EXERCISE, {"Q": q, "K": k, "scores": scores})
+    assert verdicts(report)["scores"] == "ROUNDED"
+    assert verdicts(check(EXERCISE, {"scores": scores}))["scores"] == "WRONG"
+
+
+def test_the_numbers_of_another_step_are_recognised() -> None:
+    report = check(EXERCISE, {"scores": right()["weights"].round(4)})
+    assert "the right numbers of weights" in report.to_text(width=200)
+
+
+def test_huge_numbers_are_wrong_without_a_warning() -> None:
+    answer = right()["Q"].round(2)
+    answer[0] = 1e308, -1e308
+    assert verdicts(check(EXERCISE, {"Q": answer}))["Q"] in ("WRONG", "SLIP")
+
+
 def test_a_known_mistake_is_named_and_what_follows_from_it_is_accepted() -> None:
     answers = right()
     answers["weights"] = softmax(answers["scores"] / np.sqrt(2))
@@ -131,7 +152,8 @@ def test_a_sign_before_the_step_is_found() -> None:
     [
         ([[1, 2], [3, 4]], "2×2 was read, but 3×3 is wanted"),
         (np.full((3, 3), np.nan), "There is no number (NaN)"),
-        ([[1, 2], [3]], "the rows have different lengths"),
+        ([1, 2, 3, 4], "4 in a row was read, but 3×3 is wanted"),
+        ([[1, 2], [3]], "the rows have different lengths: 2, 1"),
         ([["a", "b"]], "'a' is no number"),
         ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], ""),
     ],

@@ -141,6 +141,46 @@ def test_pickled_objects_are_not_loaded(tmp_path: Path) -> None:
         check(EXERCISE, tmp_path / "a.npz")
 
 
+@pytest.mark.parametrize(
+    ("before", "step"),
+    [
+        ("$C = A V =", "context"),  # not V
+        ("Output $Z = AV \\approx", "context"),
+        ("Raw scores $S = QK^T =", "scores"),
+        ("$$Q K^{\\top} =", "scores"),
+        (r"$$\text{softmax}(S) =", "weights"),
+        (r"$A = \text{softmax}(Q K^T / \sqrt{2}) =", "weights"),
+        (r"$S = \frac{QK^T}{\sqrt{d_k}} =", "scaled"),  # whatever it is called
+        ("With $d_k = 2$ the scores are $S =", "scores"),
+        ("$K = X W_K =", "K"),
+    ],
+)
+def test_a_chain_of_formulas_is_named_by_its_beginning(
+    before: str, step: str, tmp_path: Path
+) -> None:
+    work = regard.work(
+        "self-attention", X=np.eye(4)[:3], WQ=np.eye(4)[:, :2], WK=np.eye(4)[:, 1:3],
+        WV=np.eye(4)[:, 2:],
+    )  # fmt: skip
+    matrix = latex(work[step].value.round(3).tolist())
+    (tmp_path / "a.md").write_text(f"(1) Now\n\n{before} {matrix}$\n", encoding="utf-8")
+    found = [
+        (finding.step, finding.verdict.name) for finding in check(work, tmp_path / "a.md").findings
+    ]
+    assert found == [(step, "RIGHT")]
+
+
+def test_decimal_commas_of_latex_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.tex").write_text(f"$Q = {latex(Q).replace('.', '{,}')}$", encoding="utf-8")
+    assert check(EXERCISE, tmp_path / "a.tex").findings[0].verdict.name == "RIGHT"
+
+
+def test_a_sheet_without_names_says_how_to_write_them(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{Q}", encoding="utf-8")
+    told = check(EXERCISE, tmp_path / "a.txt").to_text(width=200)
+    assert "Write each answer after its name, as in Q = …" in told
+
+
 def test_what_was_read_and_where_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("Q = [[0.44, x], [1, 2], [3, 4]]\n\nweights = [[1, 2], [3, 4]]\n")

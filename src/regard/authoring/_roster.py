@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
-from regard._errors import FileError, did_you_mean
+from regard._errors import FileError
 
 ID_COLUMNS = ("id", "student", "student id", "student_id", "sid", "username", "user", "email",
               "matriculation", "number")  # fmt: skip
@@ -40,9 +40,17 @@ def read_roster(source: str | PathLike[str]) -> list[Student]:
     path = Path(fspath(source))
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"new: the roster {str(path)!r} cannot be read: {error}") from error
-    students = list(_students(list(csv.reader(text.splitlines())), path.name))
+    except OSError as error:
+        raise FileError(
+            f"new: the roster {str(path)!r} cannot be read: {error.strerror}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"new: the roster {str(path)!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from error
+    lines = text.splitlines()
+    parted = max(",;\t", key=next(filter(str.strip, lines), "").count)  # as spreadsheets write it
+    students = list(_students(list(csv.reader(lines, delimiter=parted)), path.name))
     if not students:
         raise FileError(f"new: the roster {path.name!r} has no students")
     if len(students) > MOST_STUDENTS:
@@ -64,8 +72,8 @@ def _students(rows: list[list[str]], name: str) -> Iterator[Student]:
     if column is None:
         if len(header) > 1:
             raise FileError(
-                f"new: the roster {name!r} has no column of ids: {did_you_mean(header[0], ['id'])}"
-                f" (its columns are {', '.join(header)})"
+                f"new: the roster {name!r} has no column of ids: call one of its columns 'id' "
+                f"(they are {', '.join(header)})"
             )
         column, body = 0, filled
     else:

@@ -90,7 +90,8 @@ def _is_float32(floats: Array) -> bool:
     """Numbers of float32 that were made longer: exact in it, and too long to be written."""
     finite = floats[np.isfinite(floats)]
     long = any((_written(entry) or (0, 0))[1] >= COMPUTED for entry in finite)
-    return long and bool((finite.astype(np.float32) == finite).all())
+    with np.errstate(over="ignore"):  # what is too large for float32 is none
+        return long and bool((finite.astype(np.float32) == finite).all())
 
 
 def _written(entry: Any) -> tuple[int, int] | None:

@@ -137,9 +137,7 @@ class _Judging:
             turned = "; this is the shape of its transpose" if (
                 answer.shape == wanted.shape[:-2] + wanted.shape[-2:][::-1]
             ) else ""  # fmt: skip
-            return (
-                f"{written(answer.shape)} was read, but {written(wanted.shape)} is wanted{turned}."
-            )
+            return f"{_size(answer.shape)} was read, but {_size(wanted.shape)} is wanted{turned}."
         if np.isnan(answer.values).any():
             place = tuple(int(i) for i in np.argwhere(np.isnan(answer.values))[0])
             return f"There is no number (NaN) at {place_words(place)}."
@@ -166,10 +164,18 @@ class _Judging:
     def _carried_exactly(
         self, name: str, answer: Answer, own: Mapping[str, Answer]
     ) -> Judgement | None:
-        if not own:
-            return None
-        carried = self._carried(own)
-        return self._follow(name, own) if answer.is_near(carried.values[name]) else None
+        before = self.run.graph.upstream(name) - {name}
+        shown = {
+            step: self.answers[step]
+            for step, judgement in self.judged.items()
+            if step in before
+            and judgement.verdict == Verdict.RIGHT
+            and judgement.decimals is not None
+        }  # right, but gone on with as they were written
+        for used in (own, {**shown, **own}):
+            if used and answer.is_near(self._carried(used).values[name]):
+                return self._follow(name, used)
+        return None
 
     def _carried(self, own: Mapping[str, Answer]) -> Run:
         return self.run.replace(**{step: answer.values for step, answer in own.items()})
@@ -185,7 +191,8 @@ class _Judging:
                 )
                 return self._fault(Verdict.WRONG, name, words, first=step)
         sources = wrong or [step for step in own if self.judged[step].first] or list(own)
-        if not wrong and all(self.judged[step].verdict == Verdict.ROUNDED for step in own):
+        rounded = (Verdict.ROUNDED, Verdict.RIGHT)
+        if not wrong and all(self.judged[step].verdict in rounded for step in own):
             return Judgement(
                 Verdict.ROUNDED, "The values before it were rounded.",
                 decimals=self.answers[name].decimals,
@@ -316,6 +323,11 @@ class _Judging:
         if wrong:
             words = f"It does not follow from {{{wrong[0]}}} either."
             return self._fault(Verdict.WRONG, name, words, first=wrong[0])
+        if answer.bits >= BITS_FOR_TWO:
+            for step in self.run.graph.step_names:
+                if answer.is_near(self.run.values[step]):
+                    words = f"These are the right numbers of {step}, which is another step."
+                    return self._fault(Verdict.WRONG, name, words)
         words = "No known mistake gives these numbers."
         return self._fault(Verdict.WRONG, name, words)
 
@@ -353,6 +365,10 @@ class _Judging:
             )
             for place in places
         )
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return f"{shape[0]} in a row" if len(shape) == 1 else written(shape) if shape else "one number"
 
 
 def _is_coarse(answer: Answer, wanted: Array) -> bool:

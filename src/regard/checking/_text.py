@@ -21,7 +21,10 @@ WORDS = {
     "Q": ("query", "queries", "q"),
     "K": ("key", "keys", "k"),
     "V": ("value", "values", "v"),
-    "scores": ("attention scores", "dot products", "raw scores", "unscaled scores", "logits"),
+    "scores": (
+        "attention scores", "dot products", "raw scores", "unscaled scores", "logits", "qk^t",
+        "qk^ top", "q k^t", "q k^ top",
+    ),
     "scaled": ("scaled scores", "scaled attention scores"),
     "masked": ("masked scores",),
     "weights": (
@@ -49,6 +52,9 @@ LONGEST_CHOICE = 40  # characters of an answer that stands right after its label
 _INDEX = re.compile(r"[ _]*(?:head)?[ _#]*\(?(\d+)\)?$")
 _HEAD = re.compile(r"^[\s*#>_$-]*(?:attention )?head\s*#?\s*(\d+)[\s*_:$]*$", re.IGNORECASE)
 _HEAD_NEXT = re.compile(r"[\s:*]*(?:attention )?head\s*#?\s*\d+[\s*_:$]*\n", re.IGNORECASE)
+_EQUALS = re.compile(r"=|≈|\\approx")
+_WORDY = re.compile(r"[$:;]|(?<![\\A-Za-z])(?!softmax|sqrt)[A-Za-z]{4,}")  # no formula alone
+_SOFTMAX = re.compile(r"(?<=softmax)\s*\(.*\)$", re.IGNORECASE)
 _STARTS = re.compile(r"=|:|≈|\\approx|\n|^", re.MULTILINE)
 _MARKUP = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|mathrm|text|textbf|operatorname|hat|vec|left|right|displaystyle"
@@ -103,6 +109,7 @@ def read_text(text: str, wanted: Wanted, step: str = "") -> list[Written]:
     """
     if len(text) > LONGEST_TEXT:
         raise FileError(f"check: the text has more than {LONGEST_TEXT:,} characters")
+    text = text.replace("{,}", ".")  # the decimal comma of LaTeX
     source = plain_text(text)
     found = list(_named(source, wanted))
     if step and not found:
@@ -152,7 +159,7 @@ def _named(text: str, wanted: Wanted) -> Iterator[Written]:
         if heading := _HEAD.match(left):
             steps, head = last, int(heading[1])
         else:
-            steps, head = _identify(left, wanted.names, start[0] == "=")
+            steps, head = _of_chain(left, wanted.names, start[0])
             last = steps or last
         if not steps or _HEAD_NEXT.match(text, start.end()):
             continue
@@ -181,6 +188,25 @@ def _block(text: str, start: re.Match[str]) -> Block | None:
     return replace(block, end=block.end + at) if block else None
 
 
+def _of_chain(left: str, names: Named, sign: str) -> tuple[tuple[str, ...], int | None]:
+    """The steps that `S = Q K^T` before an array can mean: what the chain of formulas begins with.
+
+    One with a root is the scaled scores, whatever it is called.
+    """
+    *before, last = _EQUALS.split(left)
+    links = [last]
+    while before and not _WORDY.search(links[0]):
+        links.insert(0, before.pop())
+    is_equation = sign == "=" or len(links) > 1
+    if len(links) > 1 and re.search(r"sqrt|√", last) and "softmax" not in last:
+        links.insert(0, "scaled scores")
+    for place, link in enumerate(links):
+        found = _identify(link, names, is_equation and (place == 0 or len(links) == 1))
+        if found[0]:
+            return found
+    return (), None
+
+
 def _identify(left: str, names: Named, is_equation: bool) -> tuple[tuple[str, ...], int | None]:
     """The steps that the words before an array can mean, and which head."""
     bare = " ".join(_MARKUP.sub(" ", left.replace("\\", " \\").replace("_", " ")).split())
@@ -199,7 +225,7 @@ def _identify(left: str, names: Named, is_equation: bool) -> tuple[tuple[str, ..
 
 
 def _readings(bare: str) -> Iterator[tuple[str, int | None]]:
-    yield bare, None
+    yield _SOFTMAX.sub("", bare), None
     if index := _INDEX.search(bare):
         yield bare[: index.start()].removesuffix(" of").strip(), int(index[1])
 

@@ -91,6 +91,8 @@ class Report(Shown):
             words = (
                 f"No answer was found to: {', '.join(missing)}. Read from {self.answers}: {read}."
             )
+            if read == "nothing":
+                words += f" Write each answer after its name, as in {missing[0].split()[0]} = …"
             blocks.append(Note((words,)))
         blocks += [Note((note,)) for note in self.notes]
         return Document(self.title, tuple(blocks))

@@ -80,7 +80,8 @@ def _write_class(wish: Wish, roster: str, folder: Path, formats: tuple[str, ...]
         write_sheets(make_exercise(own), folder / student.folder, formats, _called(student))
         table.writerow((student.id, own.seed, f"{student.folder}/exercise.toml"))
     write_atomically(folder / "variants.csv", rows.getvalue())
-    print(f"{folder}: {len(students)} variants; which is whose stands in variants.csv")
+    made = "1 variant" if len(students) == 1 else f"{len(students)} variants"
+    print(f"{folder}: {made}; which is whose stands in variants.csv")
 
 
 def _called(student: Student) -> str:

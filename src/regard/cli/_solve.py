@@ -110,7 +110,7 @@ def _how(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was asked for of the showing; digits belong to the numbers when those are certified."""
     how: dict[str, Any] = {}
     if arguments.only:
-        how["only"] = tuple(arguments.only.split(","))
+        how["only"] = tuple(word.strip() for word in arguments.only.split(","))
     for name in ("level", "style"):
         if getattr(arguments, name) is not None:
             how[name] = getattr(arguments, name)

@@ -134,7 +134,8 @@ def _words(
             raise source.fail(message, *path, word)
         values[word] = _typed(source, value, known[word], (*path, word))
     if missing := [word for word in needed if word not in values]:
-        raise source.fail(f"{', '.join(missing)} is missing{_where(path)}", *path)
+        verb = "is" if len(missing) == 1 else "are"
+        raise source.fail(f"{', '.join(missing)} {verb} missing{_where(path)}", *path)
     return values
 
 

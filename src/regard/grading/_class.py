@@ -42,7 +42,7 @@ def found_submissions(paths: Sequence[str | Path], *, one: bool = False) -> list
 
 
 def _in_folder(folder: Path) -> Iterator[Submission]:
-    entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    entries = sorted(each for each in folder.iterdir() if not each.name.startswith((".", "__")))
     for path in entries:
         if path.is_dir():
             yield _folder(path)

@@ -82,7 +82,8 @@ def described(error: BaseException) -> dict[str, Any]:
     ]
     line = lines[-1] if lines else getattr(error, "lineno", None)
     linecache.clearcache()
-    return {"error": type(error).__name__, "message": str(error)[:500], "line": line}
+    words = error.msg if isinstance(error, SyntaxError) else error  # without the line again
+    return {"error": type(error).__name__, "message": str(words)[:500], "line": line}
 
 
 # ---- calls ---------------------------------------------------------------------------------

@@ -160,7 +160,9 @@ def read_given(name: str, value: Any) -> Array:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise NumberError(f"{name}: the rows have different lengths: {value!r}") from error
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in value]
+        shown = ", ".join(map(str, lengths)) if len(set(lengths)) > 1 else repr(value)
+        raise NumberError(f"{name}: the rows have different lengths: {shown}") from error
     if array.dtype == bool:
         return array
     if array.dtype.kind == "f":

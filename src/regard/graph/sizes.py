@@ -56,7 +56,9 @@ def count_graph(kind: str, sizes: Mapping[str, int], **options: Any) -> Graph:
              Polynomial.parse(size).symbols}  # fmt: skip
     for name, size in sizes.items():
         if name not in known:
-            raise OptionError(f"count: {kind} has no size {name!r}: {did_you_mean(name, known)}")
+            raise OptionError(
+                f"count: {kind} has no size {name!r}: {did_you_mean(name, sorted(known))}"
+            )
         if size < 1:
             raise OptionError(f"count: {name} must be at least 1, but {size} was passed")
     at = {**_EXAMPLE, **sizes}
