@@ -49,6 +49,24 @@ def test_the_arrays_of_an_exercise_are_explored(capsys: pytest.CaptureFixture[st
     assert data["facts"]["parameters"] == 108
     assert main(["explore", "heads", "--exercise", "copying"]) == 2
     assert "no step 'X'" in capsys.readouterr().err
+    assert main(["explore", "heads", "--exercise", "two-head-attention"]) == 2
+    assert "'two-head-attention' has matrices for each head" in capsys.readouterr().err
+    command = ["explore", "heads", "--exercise", "numpy-multi-head", "--sweep", "heads=2,3"]
+    assert main([*command, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["table"]) == 2
+
+
+def test_a_sweep_that_cannot_be_drawn_keeps_its_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    figure, table = str(tmp_path / "f.svg"), tmp_path / "t.csv"
+    command = ["explore", "norm-noise", "--samples", "100", "--sweep", "draw=keys,products"]
+    assert main([*command, "--figure", figure, "--table", str(table)]) == 2
+    assert len(table.read_text(encoding="utf-8").splitlines()) == 3
+    told = capsys.readouterr()
+    assert "has nothing to draw against ['draw']" in told.err
+    assert "mean a" in told.out
 
 
 def test_a_sweep_falls_short_when_a_point_fails(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +96,10 @@ def test_help_of_an_experiment_tells_its_options(capsys: pytest.CaptureFixture[s
         (["norm-noise", "--figure", "x.gif"], "saved as .svg, .png, .pdf, but 'x.gif'"),
         (["norm-noise", "--table", "x.xls"], "saved as .csv, .parquet, but 'x.xls'"),
         (["norm-noise", "--folder", "x"], "--folder goes with --sweep"),
+        (["norm-noise", "--workers", "all"], "--workers goes with --sweep"),
+        (["norm-noise", "--keep-going"], "--keep-going goes with --sweep"),
+        (["norm-noise", "--table", "none/x.csv"], "there is no folder 'none'"),
+        (["norm-noise", "--sweep", "n=1:1000000000000"], "1,000,000,000,000 runs are more"),
         (["norm-noise", "--sweep", "n"], "--sweep takes NAME=VALUES"),
         (["norm-noise", "--sweep", "n=2", "--sweep", "n=3"], "--sweep n was given twice"),
         (["norm-noise", "--sweep", "n=2", "--workers", "many"], "`workers` must be"),

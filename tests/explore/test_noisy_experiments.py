@@ -83,6 +83,22 @@ def test_a_large_multiplier_is_a_coin_thrown_between_the_values() -> None:
     assert facts["chance_of_distance"] > 1e-6
 
 
+def test_the_finding_says_what_was_found() -> None:
+    assert "context swings" in norm_noise(samples=2_000).finding
+    still = norm_noise(tau=0, samples=2_000)
+    assert "seldom all the way" in still.finding
+    assert still.plot.panels[0].title == "One head"
+    strong = norm_noise(alpha=0.5, samples=20_000)
+    assert "do not follow the law" in strong.finding
+
+
+def test_scores_that_are_far_apart_have_finite_odds() -> None:
+    keys = NoisyKeys(5, 7, 1e-4, 0.5)
+    near, far = (_measured(keys, beta, 2_000, None, "products", 3) for beta in (60.0, 6_000.0))
+    assert np.all(np.isfinite(far.kept))
+    assert far.kept[:, 2] / 100 == pytest.approx(near.kept[:, 2], abs=1)
+
+
 # ---- two heads
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import regard
-from regard import OptionError, explore
+from regard import OptionError, SizeLimitError, explore
 from regard.explore import Table
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -149,6 +149,8 @@ def test_a_table_names_the_nearest_column() -> None:
         ("noise", {"alpha": (1, 1)}, "`alpha` must be one or more different values"),
         ("two-heads", {"heads": 1}, "`heads` must be a whole number of at least 2"),
         ("two-heads", {"heads": 5, "n": 4}, "`n` must be a whole number of at least 5, but 4"),
+        ("norm-noise", {"tau": 0, "alpha": 0}, "`alpha` and `tau` are both 0"),
+        ("two-heads", {"tau": 0, "alpha": 0}, "`alpha` and `tau` are both 0"),
         ("copy", {"n": 1}, "`n` must be a whole number of at least 2, but 1"),
         ("copy", {"epsilon": 1}, "`1 − epsilon` must be a number above 0"),
         ("average", {"n": 2}, "`n` must be a whole number of at least 3"),
@@ -157,6 +159,19 @@ def test_a_table_names_the_nearest_column() -> None:
 def test_bad_input_is_told_with_its_value(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=re.escape(message)):
         getattr(explore, name.replace("-", "_"))(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("copy", {"n": 10**15}, "copy: n=1000000000000000: too large to be computed here"),
+        ("average", {"beta": 1e6}, "average: beta=1000000.0: too large to be computed here"),
+        ("temperature", {"temperature": 1e-300}, "the scores spread too far"),
+    ],
+)
+def test_what_is_too_large_is_told(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SizeLimitError, match=re.escape(message)):
+        getattr(explore, name)(**options)
 
 
 def test_options_are_passed_by_name() -> None:

@@ -59,7 +59,8 @@ def test_an_experiment_without_chance_is_swept_too() -> None:
     ("grid", "options", "message"),
     [
         ({"nn": (1,)}, {}, "no option 'nn'"),
-        ({"seed": (1, 2)}, {}, "no option 'seed'"),
+        ({"seed": (1, 2)}, {}, "each point gets a seed of its own"),
+        ({"n": (2, 2)}, {}, "'n' has a value twice: 2, 2"),
         ({}, {}, "name at least one option"),
         ({"n": ()}, {}, "at least one value"),
         ({"n": (2, 3)}, {"n": 4}, "'n' is given once for all points and varied as well"),
@@ -86,7 +87,13 @@ def test_how_grids_are_written(text: str, values: tuple[Any, ...]) -> None:
     assert grid_values(text)[1] == pytest.approx(values) if text[0] != "d" else values
 
 
-@pytest.mark.parametrize("text", ["n", "n=", "=3", "n=1:2:3", "n=a:b", "n=1:9:cubic:3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("n", "n=", "=3", "n=1:2:3", "n=a:b", "n=1:9:cubic:3"),
+        *("n=9:1", "n=0:8:log", "n=8:1:log", "n=1:8:log:1", "n=1:8:linear:0"),
+    ],
+)
 def test_grids_that_are_not_understood(text: str) -> None:
     with pytest.raises(OptionError, match=re.escape("--sweep")):
         grid_values(text)

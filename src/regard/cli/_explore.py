@@ -6,9 +6,10 @@ import argparse
 import inspect
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
-from regard._errors import OptionError, did_you_mean
+from regard._errors import FileError, NoSuchStepError, OptionError, did_you_mean
 from regard._options import one_of
 from regard.cli._output import FORMATS, add_output_arguments, deliver, number_or_word
 from regard.explore import EXPERIMENTS
@@ -17,6 +18,7 @@ from regard.show.layout import LEVELS
 
 ARRAYS = ("X", "WQ", "WK", "WV")
 WRITTEN = {name: FORMATS[name] for name in ("text", "markdown", "html", "json")}
+TAKEN = "take one with X, WQ, WK and WV as single matrices, such as numpy-multi-head"
 EPILOG = """examples:
   regard explore --list
   regard explore norm-noise
@@ -97,7 +99,13 @@ def _arrays(exercise: str) -> dict[str, Any]:
     from regard.exercises import solve
 
     trace = solve(exercise).trace
-    return {name: trace[name].value for name in ARRAYS}
+    try:
+        arrays = {name: trace[name].value for name in ARRAYS}
+    except NoSuchStepError as error:
+        raise OptionError(f"explore: --exercise {exercise!r}: {error}; {TAKEN}") from error
+    if any(array.ndim != 2 for array in arrays.values()):
+        raise OptionError(f"explore: --exercise {exercise!r} has matrices for each head; {TAKEN}")
+    return arrays
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:
@@ -127,13 +135,14 @@ def _value(text: str) -> Any:
 
 
 def _single(chosen: argparse.Namespace, options: dict[str, Any]) -> int:
-    for name in ("cluster", "folder"):
-        if getattr(chosen, name):
-            raise OptionError(f"explore: --{name} goes with --sweep NAME=VALUES")
+    unset = {"cluster": None, "folder": None, "workers": "1", "keep_going": False}
+    for name, default in unset.items():
+        if getattr(chosen, name) != default:
+            option = name.replace("_", "-")
+            raise OptionError(f"explore: --{option} goes with --sweep NAME=VALUES")
     _check_files(chosen)
     result = named(chosen.experiment)(**options)
-    _save(result, chosen)
-    deliver(result, chosen, _how(chosen), WRITTEN)
+    _tell(result, chosen)
     return 0
 
 
@@ -147,20 +156,17 @@ def _sweep(chosen: argparse.Namespace, options: dict[str, Any]) -> int:
         if name in grid:
             raise OptionError(f"explore: --sweep {name} was given twice; join its values by commas")
         grid[name] = values
+    if "X" in options:  # pieces of work are JSON
+        options |= {name: options[name].tolist() for name in ARRAYS}
     seed = options.pop("seed", 0)
     result = sweep(
         chosen.experiment, grid, seed=seed, workers=number_or_word(chosen.workers),
         cluster=chosen.cluster, folder=chosen.folder, keep_going=chosen.keep_going, **options,
     )  # fmt: skip
-    _save(result, chosen)
-    deliver(result, chosen, _how(chosen), WRITTEN)
+    _tell(result, chosen)
     for failure in result.failures:
         print(f"regard: {failure.piece['options']} failed: {failure.failure}", file=sys.stderr)
     return 1 if result.failures else 0
-
-
-def _how(chosen: argparse.Namespace) -> dict[str, Any]:
-    return {} if chosen.level == "steps" else {"level": chosen.level}
 
 
 def _check_files(chosen: argparse.Namespace) -> None:
@@ -170,15 +176,21 @@ def _check_files(chosen: argparse.Namespace) -> None:
 
     if chosen.figure:
         figures.check_ending(chosen.figure)
+        figures.matplotlib_figure()
     if chosen.table:
         _table.check_ending(chosen.table)
+    for path in filter(None, (chosen.figure, chosen.table, chosen.output)):
+        if not Path(path).parent.is_dir():
+            raise FileError(f"explore: {path!r}: there is no folder {str(Path(path).parent)!r}")
 
 
-def _save(result: Any, chosen: argparse.Namespace) -> None:
-    if chosen.figure:
-        result.save_figure(chosen.figure)
+def _tell(result: Any, chosen: argparse.Namespace) -> None:
+    """The figure last: when there is nothing to draw, the numbers are not lost."""
     if chosen.table:
         result.table.save(chosen.table)
+    deliver(result, chosen, {} if chosen.level == "steps" else {"level": chosen.level}, WRITTEN)
+    if chosen.figure:
+        result.save_figure(chosen.figure)
 
 
 def grid_values(text: str) -> tuple[str, tuple[Any, ...]]:
@@ -190,12 +202,25 @@ def grid_values(text: str) -> tuple[str, tuple[Any, ...]]:
     if ":" not in values:
         return name, tuple(number_or_word(part.strip()) for part in values.split(",") if part)
     try:
-        return name, _span(*values.split(":"))
-    except (TypeError, ValueError) as error:
+        spanned = _span(*values.split(":"))
+        if not spanned:
+            raise ValueError(values)
+        return name, spanned
+    except OptionError:
+        raise
+    except (ArithmeticError, TypeError, ValueError) as error:
         raise OptionError(
-            f"explore: --sweep {name} takes 8,16,32 or 1:5 or 1:64:log or 0:1:linear:5, "
-            f"not {values!r}"
+            f"explore: --sweep {name} takes 8,16,32 or 1:5 or 1:64:log or 0:1:linear:5 or "
+            f"1:100:log:3, the smaller first (log: above 0), not {values!r}"
         ) from error
+
+
+def _few(points: int) -> int:
+    from regard.explore._sweep import LARGEST
+
+    if points > LARGEST:
+        raise OptionError(f"sweep: {points:,} runs are more than the {LARGEST:,} that are allowed")
+    return points
 
 
 def _span(low: str, high: str, spacing: str = "", points: str = "") -> tuple[Any, ...]:
@@ -204,11 +229,12 @@ def _span(low: str, high: str, spacing: str = "", points: str = "") -> tuple[Any
 
     a, b = (number_or_word(text) for text in (low, high))
     if spacing == "" or (spacing == "linear" and not points):
-        return tuple(range(int(low), int(high) + 1))
+        return tuple(range(int(low), int(low) + _few(int(high) - int(low) + 1)))
     if spacing == "log" and not points:
         count = int(log(b / a) / log(2) + 1e-9) + 1
         return tuple(a * 2**step for step in range(count))
-    shares = [step / (int(points) - 1) for step in range(int(points))]
+    count = _few(int(points))
+    shares = [step / (count - 1) for step in range(count)]
     if spacing == "log":
         return tuple(a * (b / a) ** share for share in shares)
     if spacing == "linear":

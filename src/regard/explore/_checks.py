@@ -9,6 +9,7 @@ from typing import Any
 
 from regard._errors import OptionError
 from regard._options import is_integer
+from regard.explore._sampling import NoisyKeys
 
 
 def whole(option: str, given: Any, at_least: int = 1) -> int:
@@ -49,6 +50,14 @@ def keys(n: Any, d: Any) -> tuple[int, int]:
             f"pass n of at most {d}, or d of at least {n}"
         )
     return n, d
+
+
+def noisy_keys(n: int, d: int, alpha: Any, tau: Any) -> NoisyKeys:
+    """Keys of which at least one varies, so that there is a law to be measured."""
+    keys = NoisyKeys(n, d, variance("alpha", alpha), variance("tau", tau))
+    if keys.alpha or keys.tau:
+        return keys
+    raise OptionError("`alpha` and `tau` are both 0: nothing varies; pass one of them above 0")
 
 
 def several(option: str, given: Any) -> tuple[Any, ...]:

@@ -17,10 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard._errors import SizeLimitError
+
 Array = NDArray[np.float64]
 STEP = 0.1  # the bumps are analytic within π/2 of the real line: far more than enough
 REACH = 9.0  # standard deviations beyond which a Gaussian is nothing
 BROAD = 1.0  # from here on a Gaussian is averaged over on the grid itself
+LARGEST = 500_000  # points of the grid, which takes a minute
 TAIL = 42.0  # e^(−42) is nothing beside 1
 
 
@@ -44,7 +47,12 @@ class Competing:
     def _grid(self) -> NDArray[Any]:
         start = -self._top - TAIL - log(sum(group.count for group in self._groups))
         end = max(-(group.mean - REACH * group.sd) for group in self._groups) + 5
-        return start + STEP * np.arange(ceil((end - start) / STEP))
+        if (points := (end - start) / STEP) > LARGEST:
+            raise SizeLimitError(
+                f"the scores spread too far for their exact prediction: over {end - start:.3g}, at "
+                f"most {LARGEST * STEP:,.0f} is allowed; pass a smaller multiplier or variance"
+            )
+        return start + STEP * np.arange(ceil(points))
 
     @cache  # noqa: B019 — lives as long as the keys whose averages these are
     def _average(self, place: int, power: int) -> Array:

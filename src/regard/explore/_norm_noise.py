@@ -24,6 +24,7 @@ from regard.show.plots import Chart, Plot, series
 
 Array = NDArray[np.float64]
 BINS = 41  # odd, so that ½ is within one
+REJECTED = 1e-6  # a law whose distance would be as large by a smaller chance than this
 SHOWN = 40  # samples that are shown one by one
 
 
@@ -53,7 +54,7 @@ def norm_noise(
     """
     n, d = _checks.keys(n, d)
     beta = _checks.positive("beta", beta)
-    keys = NoisyKeys(n, d, _checks.variance("alpha", alpha), _checks.variance("tau", tau))
+    keys = _checks.noisy_keys(n, d, alpha, tau)
     samples = _checks.whole("samples", samples, at_least=2)
     one_of("draw", draw, ("products", "keys"))
     precision = _checks.precision(precision)
@@ -90,7 +91,7 @@ def norm_noise(
         ),
         table=_histogram(measured.kept[:, 0], law),
         facts=facts,
-        plot=_plot(measured, law),
+        plot=_plot(measured, law, facts["predicted_near_one_value"] > 0.5),
         trace=example(keys, beta, 2, seed),
     )
 
@@ -104,16 +105,25 @@ def _measured(
     products = keys.draw_products if how == "products" else keys.products_of_keys
 
     def draw(rng: np.random.Generator, count: int) -> Array:
-        shares = exponentials(products(rng, count, query)[0])
+        scores = products(rng, count, query)[0]
+        far = _odds(scores) if np.ptp(scores) > 600 else None
+        shares = exponentials(scores)
         others = shares[:, 1:].sum(axis=1)
         total = shares[:, 0] + others
-        odds = np.log(shares[:, 0] / others)
+        odds = np.log(shares[:, 0] / others) if far is None else far
         return np.stack([shares[:, 0] / total, shares[:, 1] / total, odds], axis=1)
 
     return measure(
         draw, numbers=keys.n * (1 if how == "products" else keys.d), seed=seed, samples=samples,
         precision=precision, title="norm-noise",
     )  # fmt: skip
+
+
+def _odds(scores: Array) -> Array:
+    """log(wₐ / (1 − wₐ)) of scores so far apart that some exponentials vanish."""
+    top = scores[:, 1:].max(axis=1)
+    others = np.exp(scores[:, 1:] - top[:, None]).sum(axis=1)
+    return np.asarray(scores[:, 0] - top - np.log(others))
 
 
 def _competing(keys: NoisyKeys, beta: float) -> Competing:
@@ -138,18 +148,27 @@ def weight_law(keys: NoisyKeys, beta: float) -> LogitNormal:
 
 def _finding(facts: dict[str, float], keys: NoisyKeys, beta: float) -> str:
     sd = sqrt(facts["variance_a"])
+    swings = facts["predicted_near_one_value"] > 0.5
+    moves = (
+        "swings between v_a and v_b from sample to sample: when k_a is long it wins all of the "
+        "weight, when it is short b does"
+        if swings
+        else "moves with the length of k_a, but seldom all the way to v_a or v_b"
+    )
+    wished = ", as wished," if abs(facts["predicted_mean_a"] - 0.5) < 0.01 else " instead of ½,"
+    follow = "follow" if facts["chance_of_distance"] > REJECTED else "do not follow"
     return (
-        "With one head the context swings between v_a and v_b from sample to sample: when k_a is "
-        "long it wins all of the weight, when it is short b does. The mean weight on a is "
+        f"With one head the context {moves}. The mean weight on a is "
         f"{facts['mean_a']:.4f} ± {facts['mean_a_se']:.1g} (predicted "
-        f"{facts['predicted_mean_a']:.4f}), as wished, but its standard deviation is {sd:.3f}: the "
-        f"variance is {facts['variance_a']:.4f} ± {facts['variance_a_se']:.1g} (predicted "
-        f"{facts['predicted_variance_a']:.4f}; ¼ would be a coin thrown between the two). In "
-        f"{100 * facts['near_one_value']:.0f} % of the samples the context is within 0.1 of one of "
-        f"the two values (predicted {100 * facts['predicted_near_one_value']:.0f} %). The weights "
-        f"follow the predicted law (largest distance {facts['distance_from_law']:.4f}, chance of "
-        f"one as large {facts['chance_of_distance']:.2g}). A larger β makes it worse: the swing is "
-        f"that of a score with standard deviation β·√τ = {beta * sqrt(keys.tau):.2f}."
+        f"{facts['predicted_mean_a']:.4f}){wished} {'but' if swings else 'and'} its standard "
+        f"deviation is {sd:.3f}: the variance is {facts['variance_a']:.4f} ± "
+        f"{facts['variance_a_se']:.1g} (predicted {facts['predicted_variance_a']:.4f}; ¼ would be "
+        f"a coin thrown between the two). In {100 * facts['near_one_value']:.0f} % of the samples "
+        "the context is within 0.1 of one of the two values (predicted "
+        f"{100 * facts['predicted_near_one_value']:.0f} %). The weights {follow} the law that is "
+        f"exact as α → 0 (largest distance {facts['distance_from_law']:.4f}, chance of one as "
+        f"large {facts['chance_of_distance']:.2g}). A larger β makes it worse: the swing is that "
+        f"of a score with standard deviation β·√τ = {beta * sqrt(keys.tau):.2f}."
     )
 
 
@@ -165,7 +184,7 @@ def _histogram(weights: Array, law: LogitNormal) -> Table:
     )
 
 
-def _plot(measured: Measured, law: LogitNormal) -> Plot:
+def _plot(measured: Measured, law: LogitNormal, swings: bool) -> Plot:
     table = _histogram(measured.kept[:, 0], law)
     edges = np.linspace(0, 1, BINS + 1)
     histogram = (
@@ -174,21 +193,22 @@ def _plot(measured: Measured, law: LogitNormal) -> Plot:
     )
     shown = measured.kept[:SHOWN]
     places = range(1, len(shown) + 1)
-    swings = (
+    singly = (
         series("bound", [1, len(shown)], [0.5, 0.5], "wanted for both: ½"),
         series("measured", places, shown[:, 0], "c along v_a", 0),
         series("measured", places, shown[:, 1], "c along v_b", 1),
     )
+    title = "One head swings" if swings else "One head"
+    most = "; most of it lies at 0 and at 1, little at the ½ that was wanted" if swings else ""
     caption = (
-        "Left: the weight on a over the samples (bars) and its predicted law (line); most of it "
-        "lies at 0 and at 1, little at the ½ that was wanted. Right: the first samples one by one; "
-        "where the context has v_a it lacks v_b."
+        f"Left: the weight on a over the samples (bars) and its predicted law (line){most}. "
+        "Right: the first samples one by one; where the context has v_a it lacks v_b."
     )
     return Plot(
         (
-            Chart("One head swings", "weight on a", f"share, bins of {1 / BINS:.3g}", histogram),
+            Chart(title, "weight on a", f"share, bins of {1 / BINS:.3g}", histogram),
             Chart(
-                "From sample to sample", "number of the sample", "context", swings,
+                "From sample to sample", "number of the sample", "context", singly,
                 y_limits=(-0.05, 1.45),
             ),
         ),

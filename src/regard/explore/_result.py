@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec
 
-from regard._errors import OptionError, did_you_mean
+from regard._errors import OptionError, SizeLimitError, did_you_mean
 from regard._options import one_of
 from regard.explore._table import Table
 from regard.graph.notation import Words
@@ -108,7 +108,14 @@ def experiment(function: Callable[P, Result]) -> Callable[P, Result]:
         for option in options:
             if option not in defaults:
                 raise OptionError(f"{name}: no option {option!r}: {did_you_mean(option, defaults)}")
-        result = function(*args, **options)
+        try:
+            result = function(*args, **options)
+        except (MemoryError, OverflowError) as error:
+            passed = ", ".join(f"{option}={value!r}" for option, value in options.items())
+            raise SizeLimitError(
+                f"{name}: {passed or 'the defaults'}: too large to be computed here ({error}); "
+                "pass smaller numbers"
+            ) from error
         chosen = {**defaults, **options}
         plain = {option: value for option, value in chosen.items() if value is not None}
         return replace(result, name=name, options=_described(plain))

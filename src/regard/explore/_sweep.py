@@ -146,10 +146,17 @@ def sweep(
     """
     known = _known(experiment)
     for option in (*grid, *options):
-        if option not in known or option == "seed":
+        if option == "seed":
+            raise OptionError(
+                "sweep: each point gets a seed of its own, made from `seed`, which is not varied"
+            )
+        if option not in known:
             raise OptionError(f"{experiment}: no option {option!r}: {did_you_mean(option, known)}")
     if not grid or any(len(values) == 0 for values in grid.values()):
         raise OptionError("sweep: name at least one option with at least one value")
+    for option, values in grid.items():
+        if len({repr(value) for value in values}) < len(values):
+            raise OptionError(f"sweep: {option!r} has a value twice: {', '.join(map(str, values))}")
     if twice := [option for option in grid if option in options]:
         raise OptionError(f"sweep: {twice[0]!r} is given once for all points and varied as well")
     if (runs := prod(len(values) for values in grid.values())) > LARGEST:

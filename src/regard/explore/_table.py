@@ -63,11 +63,7 @@ class Table:
         if check_ending(path) == ".csv":
             write_atomically(path, self.to_csv())
             return
-        try:
-            import pyarrow
-            from pyarrow import parquet
-        except ImportError as error:
-            raise MissingExtraError("a Parquet file", "parquet", "pyarrow") from error
+        pyarrow, parquet = _parquet()
         buffer = io.BytesIO()
         parquet.write_table(pyarrow.Table.from_pylist(list(self)), buffer)
         write_atomically(path, buffer.getvalue())
@@ -78,7 +74,19 @@ def check_ending(path: str | Path) -> str:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise OptionError(f"a table is saved as {', '.join(ENDINGS)}, but {str(path)!r} was passed")
+    if ending == ".parquet":
+        _parquet()
     return ending
+
+
+def _parquet() -> tuple[Any, Any]:
+    """pyarrow and its Parquet, or what to install."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("a Parquet file", "parquet", "pyarrow") from error
+    return pyarrow, parquet
 
 
 def _plain(value: Any) -> Cell:

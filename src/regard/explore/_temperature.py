@@ -82,14 +82,20 @@ def temperature(
         "entropy_at_hottest": float(last["entropy"]),
         "predicted_entropy_at_hottest": float(last["predicted_entropy"]),
     }
-    half = np.interp(log(n) / 2, table["entropy"], np.log(table["temperature"]))
+    middle = ""
+    if first["entropy"] < log(n) / 2 < last["entropy"]:
+        half = np.interp(log(n) / 2, table["entropy"], np.log(table["temperature"]))
+        middle = (
+            f"It is half of that near T = {np.exp(half):.2g}, where T is of the size of the spread "
+            "of the largest scores. "
+        )
     finding = (
         f"The entropy of the weights rises with the temperature from {first['entropy']:.3f} nats "
         f"at T = {first['temperature']:g} (predicted {first['predicted_entropy']:.3f}) to "
         f"{last['entropy']:.3f} at T = {last['temperature']:g} (predicted "
         f"{last['predicted_entropy']:.3f}; even weights would have log n = {log(n):.3f}). "
-        f"It is half of that near T = {np.exp(half):.2g}, where T is of the size of the spread of "
-        "the largest scores. Hot weights lack 1/(2T²) of the entropy of even ones; cold ones are a "
+        + middle
+        + "Hot weights lack 1/(2T²) of the entropy of even ones; cold ones are a "
         "choice of the largest score. 1/√d is a temperature of √d."
     )
     return Result(
@@ -114,7 +120,7 @@ def _plot(table: Table, n: int) -> Plot:
     ends = [temperatures.min(), temperatures.max()]
     dense = np.geomspace(ends[0], ends[1], 60) if len(temperatures) > 1 else temperatures
     laws = [Competing(Group(0.0, 1 / each, n)) for each in dense]
-    hot = np.array([log(n) - 1 / (2 * each**2) for each in dense])
+    hot = np.array([log(n) - (1 / each) ** 2 / 2 for each in dense])
     entropies = (
         series("measured", temperatures, table["entropy"], "measured", 0, table["entropy_se"]),
         series("predicted", dense, [law.entropy() for law in laws], "predicted, exactly"),

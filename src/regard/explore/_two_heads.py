@@ -47,7 +47,7 @@ def two_heads(
     """
     n, d = _checks.keys(n, d)
     beta = _checks.positive("beta", beta)
-    keys = NoisyKeys(n, d, _checks.variance("alpha", alpha), _checks.variance("tau", tau))
+    keys = _checks.noisy_keys(n, d, alpha, tau)
     subsets = [_subset(each, n) for each in _checks.several("heads", heads)]
     samples = _checks.whole("samples", samples, at_least=2)
     precision = _checks.precision(precision)

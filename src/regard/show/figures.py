@@ -49,13 +49,19 @@ PANEL = (4.3, 3.3)  # inches
 ENDINGS = (".svg", ".png", ".pdf")
 
 
-def draw(plot: Plot) -> Any:
-    """A matplotlib Figure of the plot."""
+def matplotlib_figure() -> tuple[Any, Any]:
+    """matplotlib and its Figure, or what to install."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("a figure", "figures", "matplotlib") from error
+    return matplotlib, Figure
+
+
+def draw(plot: Plot) -> Any:
+    """A matplotlib Figure of the plot."""
+    matplotlib, Figure = matplotlib_figure()
     across = min(plot.across, len(plot.panels))
     down = -(-len(plot.panels) // across)
     with matplotlib.rc_context(STYLE):
@@ -98,12 +104,13 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
 
 
 def _place_ticks(axes: Any, chart: Chart) -> None:
-    """At the sizes that were measured when they are few whole numbers, otherwise at decades."""
+    """At the sizes that were measured when they are few whole numbers and all, else at decades."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     places = {x for drawn in chart.series if drawn.kind == "measured" for x in drawn.x}
+    is_all = all(max(drawn.x) <= max(places) for drawn in chart.series if places)
     axes.xaxis.set_minor_formatter(NullFormatter())
-    if 2 <= len(places) <= MOST_TICKS and all(x.is_integer() for x in places):
+    if is_all and 2 <= len(places) <= MOST_TICKS and all(x.is_integer() for x in places):
         axes.set_xticks(sorted(places), [f"{int(x)}" for x in sorted(places)])
         axes.xaxis.set_minor_locator(NullLocator())
 
