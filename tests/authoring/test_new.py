@@ -159,6 +159,7 @@ def test_a_roster_that_cannot_be_used_is_refused(text: str, words: str, tmp_path
     [
         (Wish("self-atention"), "did you mean 'self-attention'"),
         (Wish("decoder-block"), "`kind` must be one of"),
+        (Wish("self-attention", heads=2), "`heads` is for multi-head"),
         (Wish("attention", seq=1), "`seq` must be at least 2"),
         (Wish("attention", seq=40), "`seq` goes up to 12"),
         (Wish("attention", numbers="primes"), "`numbers` must be one of"),

@@ -7,7 +7,7 @@ answer, or two that give the same answers, are admitted only where they do so fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -55,6 +55,9 @@ ASKED = (
 )
 
 
+HEADS = 2
+
+
 @dataclass(frozen=True)
 class Wish:
     """What an exercise is to be like."""
@@ -63,17 +66,23 @@ class Wish:
     seed: int = 0
     seq: int = 3
     dim: int = 2
-    heads: int = 2
+    heads: int | None = None  # for multi-head: HEADS unless said
     numbers: str = "integers"
     causal: bool = False
     scale: Any = "sqrt"
+
+    @property
+    def head_count(self) -> int:
+        return HEADS if self.heads is None else self.heads
 
     def checked(self) -> Wish:
         """The wish itself, once every word of it can be granted."""
         one_of("kind", self.kind, KINDS)
         one_of("numbers", self.numbers, NUMBERS)
-        for name in ("seq", "dim", "heads"):
-            if positive_integer(name, getattr(self, name)) > LARGEST_SIZE:
+        if self.kind != "multi-head" and self.heads is not None:
+            raise OptionError(f"`heads` is for multi-head: {self.kind} has one head")
+        for name, size in (("seq", self.seq), ("dim", self.dim), ("heads", self.head_count)):
+            if positive_integer(name, size) > LARGEST_SIZE:
                 raise OptionError(f"`{name}` goes up to {LARGEST_SIZE} for work by hand")
         if not is_integer(self.seed) or self.seed < 0:
             raise OptionError(f"`seed` must be a whole number of at least 0, not {self.seed!r}")
@@ -109,7 +118,7 @@ def _shapes(wish: Wish) -> dict[str, tuple[int, ...]]:
         return {"s": (d,), "h": (n, d)}
     if wish.kind == "attention":
         return {"Q": (n, d), "K": (n, d), "V": (n, d)}
-    wide = d * wish.heads if wish.kind == "multi-head" else d
+    wide = d * wish.head_count if wish.kind == "multi-head" else d
     weights = dict.fromkeys(("WQ", "WK", "WV"), (wide, wide))
     if wish.kind == "multi-head":
         return {"X": (n, wide), **weights, "WO": (wide, wide)}
@@ -136,7 +145,7 @@ def _options(wish: Wish) -> dict[str, Any]:
     if wish.causal:
         options["causal"] = True
     if wish.kind == "multi-head":
-        options["heads"] = wish.heads
+        options["heads"] = wish.head_count
     return options
 
 
@@ -215,8 +224,8 @@ def _situation(wish: Wish) -> str:
         "self-attention": f"{tokens.format(numbers)} go through one head of self-attention.",
         "cross-attention": f"{tokens.format(numbers)}, the rows of $X$, look at "
         f"{_counted(wish.seq + 1, 'token')}, the rows of $Y$.",
-        "multi-head": tokens.format(_counted(wish.dim * wish.heads, "number"))
-        + f" go through {_counted(wish.heads, 'head')} of self-attention. Head 1 has the first "
+        "multi-head": tokens.format(_counted(wish.dim * wish.head_count, "number"))
+        + f" go through {_counted(wish.head_count, 'head')} of self-attention. Head 1 has the first "
         f"{_counted(wish.dim, 'column')} of $W_Q$, $W_K$ and $W_V$, the next head the next ones.",
     }[wish.kind]
     if wish.kind != "dot-product":

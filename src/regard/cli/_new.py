@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="which exercise (default: 0)")
     parser.add_argument("--seq", type=int, default=3, help="how many tokens (default: 3)")
     parser.add_argument("--dim", type=int, default=2, help="numbers of a query or key (default: 2)")
-    parser.add_argument("--heads", type=int, default=2, help="heads of multi-head (default: 2)")
+    parser.add_argument("--heads", type=int, help="heads of multi-head (default: 2)")
     parser.add_argument("--numbers", choices=NUMBERS, default="integers", help="the givens")
     parser.add_argument("--causal", action="store_true", help="a causal mask")
     parser.add_argument("--scale", default="sqrt", help='"sqrt" (divide by √d_k) or 1 for none')

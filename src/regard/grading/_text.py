@@ -44,7 +44,7 @@ def _lines(grade: Grade) -> Iterator[str]:
         yield f"{grade.status.capitalize()}: {grade.reason}"
         if grade.printed.strip():
             yield "It printed:"
-            yield from (f"  {line}" for line in grade.printed.strip().splitlines()[-5:])
+            yield from (f"  {line[:200]}" for line in grade.printed.strip().splitlines()[-5:])
     else:
         width = max(len(item.name) for item in grade.items)
         for item in grade.items:
