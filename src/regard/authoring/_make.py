@@ -7,7 +7,7 @@ answer, or two that give the same answers, are admitted only where they do so fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -225,8 +225,8 @@ def _situation(wish: Wish) -> str:
         "cross-attention": f"{tokens.format(numbers)}, the rows of $X$, look at "
         f"{_counted(wish.seq + 1, 'token')}, the rows of $Y$.",
         "multi-head": tokens.format(_counted(wish.dim * wish.head_count, "number"))
-        + f" go through {_counted(wish.head_count, 'head')} of self-attention. Head 1 has the first "
-        f"{_counted(wish.dim, 'column')} of $W_Q$, $W_K$ and $W_V$, the next head the next ones.",
+        + f" go through {_counted(wish.head_count, 'head')} of self-attention. Head 1 has the "
+        f"first {_counted(wish.dim, 'column')} of $W_Q$, $W_K$ and $W_V$, the next head the next ones.",
     }[wish.kind]
     if wish.kind != "dot-product":
         text += " " + _scaling(wish.scale)
