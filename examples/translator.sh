@@ -9,7 +9,7 @@ if [ ! -e "$run/best" ]; then
     regard train --output "$run"
 fi
 
-for sentence in "La petite fille mange une pomme rouge." "Est-ce que tu la vois ?"; do
+for sentence in "Il ne dort pas." "La petite fille mange une pomme rouge." "Est-ce que tu vois la fille ?"; do
     printf '\n$ regard translate "%s"\n' "$sentence"
     regard translate --model "$run" "$sentence"
 done

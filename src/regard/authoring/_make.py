@@ -226,7 +226,8 @@ def _situation(wish: Wish) -> str:
         f"{_counted(wish.seq + 1, 'token')}, the rows of $Y$.",
         "multi-head": tokens.format(_counted(wish.dim * wish.head_count, "number"))
         + f" go through {_counted(wish.head_count, 'head')} of self-attention. Head 1 has the "
-        f"first {_counted(wish.dim, 'column')} of $W_Q$, $W_K$ and $W_V$, the next head the next ones.",
+        f"first {_counted(wish.dim, 'column')} of $W_Q$, $W_K$ and $W_V$, the next head the next "
+        "ones.",
     }[wish.kind]
     if wish.kind != "dot-product":
         text += " " + _scaling(wish.scale)
