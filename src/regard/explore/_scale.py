@@ -65,18 +65,25 @@ def scale(
         "slope_plain": plain["slope"], "predicted_slope_plain": plain["predicted_slope"],
         "vanished_plain": plain["vanished"], "vanished_scaled": scaled["vanished"],
     }  # fmt: skip
+    saturated = plain["vanished"] > 0.1
+    lost = (
+        "Undivided scores saturate the softmax: the entropy falls to"
+        if saturated
+        else "Undivided scores do not saturate the softmax yet: the entropy is"
+    )
+    rare = ", from the few in which two keys are nearly tied" if saturated else ""
     finding = (
         f"A product of two random vectors of {dimensions[-1]} entries has the variance "
         f"{plain['variance']:.4g} ± {plain['variance_se']:.1g} (predicted: d); divided by √d it is "
-        f"{scaled['variance']:.4f}. Undivided scores saturate the softmax: the entropy falls to "
+        f"{scaled['variance']:.4f}. {lost} "
         f"{plain['entropy']:.3f} of log n = {log(n):.3f} nats (predicted "
         f"{plain['predicted_entropy']:.3f}), and the weights answer to their own scores by "
         f"Σ ∂wᵢ/∂sᵢ = {plain['answer']:.3f} (predicted {plain['predicted_answer']:.3f}). In "
         f"{100 * plain['vanished']:.0f} % of the samples the gradient ‖∂w/∂s‖ is below {VANISHED}; "
-        f"its rms, {plain['slope']:.3f} (predicted {plain['predicted_slope']:.3f}), comes from the "
-        "few in which two keys are nearly tied. Divided, everything stays where it is for every "
-        f"d: {scaled['entropy']:.3f} nats, Σ ∂wᵢ/∂sᵢ = {scaled['answer']:.3f}, and a gradient "
-        f"below {VANISHED} in {100 * scaled['vanished']:.0f} % of the samples."
+        f"its rms is {plain['slope']:.3f} (predicted {plain['predicted_slope']:.3f}){rare}. "
+        f"Divided, everything stays where it is for every d: {scaled['entropy']:.3f} nats, "
+        f"Σ ∂wᵢ/∂sᵢ = {scaled['answer']:.3f}, and a gradient below {VANISHED} in "
+        f"{100 * scaled['vanished']:.0f} % of the samples."
     )
     return Result(
         title="Why scores are divided by √d",
