@@ -183,10 +183,3 @@ def test_memory_grows_as_counted_and_time_as_the_clock_says(
 def test_growth_needs_two_sizes() -> None:
     with pytest.raises(OptionError, match="`n` must be at least two sizes"):
         cost(n=(64,))
-
-
-@pytest.mark.long
-def test_time_grows_with_the_square_of_the_number_of_tokens() -> None:
-    facts = cost(n=(512, 1024, 2048), d=(16, 64), runs=9).facts
-    assert facts["seconds_exponent_in_n_unfused"] == pytest.approx(2, abs=0.5)
-    assert facts["seconds_exponent_in_n_fused"] == pytest.approx(2, abs=0.5)

@@ -49,11 +49,12 @@ def library_runs() -> Iterator[tuple[str, Run, tuple[str, ...]]]:
     for name in regard.library_names():
         checker = checker_for(name)
         for variant in checker.exercise.variants:
-            if steps := checker.asked_in(variant):
-                try:
-                    yield f"{name} {variant}", checker.trace(variant).run, steps
-                except MissingExtraError:
-                    continue
+            try:
+                steps, trace = checker.asked_in(variant), checker.trace(variant)
+            except MissingExtraError:
+                continue
+            if steps:
+                yield f"{name} {variant}", trace.run, steps
 
 
 def test_each_mistake_changes_an_answer_of_each_library_exercise_or_is_reported() -> None:
