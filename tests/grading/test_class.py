@@ -96,6 +96,13 @@ def test_answers_may_be_arrays() -> None:
     assert grade.is_right
 
 
+def test_files_of_one_name_are_two_submissions(tmp_path: Path) -> None:
+    for name in ("ann.py", "ann.ipynb", "bob.py"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    names = [submission.name for submission in found_submissions([tmp_path])]
+    assert names == ["ann.ipynb", "ann.py", "bob"]
+
+
 @pytest.mark.parametrize(
     ("paths", "message"),
     [

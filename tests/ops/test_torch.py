@@ -151,6 +151,7 @@ def test_multi_head_compiled_whole() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's own
 def test_compiled_by_the_default_backend() -> None:
     given = operands(torch.float32)
 

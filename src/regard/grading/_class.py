@@ -43,11 +43,12 @@ def found_submissions(paths: Sequence[str | Path], *, one: bool = False) -> list
 
 def _in_folder(folder: Path) -> Iterator[Submission]:
     entries = sorted(each for each in folder.iterdir() if not each.name.startswith((".", "__")))
+    stems = [path.stem if path.is_file() else path.name for path in entries]
     for path in entries:
         if path.is_dir():
             yield _folder(path)
-        elif _is_submission(path):
-            yield read_submission(path, path.stem)
+        elif _is_submission(path):  # ann.py beside ann.ipynb: both are told apart and graded
+            yield read_submission(path, path.stem if stems.count(path.stem) == 1 else path.name)
     if not entries:
         raise FileError(
             f"grade: {str(folder)!r} is empty; put one file, or folder, a student in it"

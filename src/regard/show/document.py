@@ -6,10 +6,12 @@ The layouts (of a trace, of an exercise's solution) make Documents; each format 
 from __future__ import annotations
 
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.graph.notation import Math, Matrix, Number
-from regard.show.plots import Plot
+
+if TYPE_CHECKING:
+    from regard.show.plots import Plot
 
 # Running words: strings are plain prose, Math is set inline.
 Prose = tuple[str | Math, ...]

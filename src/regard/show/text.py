@@ -11,7 +11,6 @@ from regard.show._boxes import columns_of, padded, wrapped
 from regard.show._format import NumberFormat, format_number
 from regard.show._lines import broken
 from regard.show._plain import Plain, align_numbers
-from regard.show._text_plots import plot_lines
 from regard.show.document import (
     Block,
     Code,
@@ -89,6 +88,8 @@ def _block(block: Block, numbers: NumberFormat, width: int) -> list[Line]:
         case Code(_, text):
             return [Line("    " + line, "code") for line in text.rstrip("\n").split("\n")]
         case Picture(plot):
+            from regard.show._text_plots import plot_lines  # most documents have no picture
+
             lines = _wrapped(plot.caption, width)
             return [*map(Line, plot_lines(plot, width)), Line(""), *map(Line, lines)]
 
