@@ -17,6 +17,14 @@ from regard.translation.decoding import Hypothesis, Search, search  # noqa: E402
 torch.set_num_threads(1)
 
 
+@pytest.fixture(params=["kernel", "products"])
+def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the kernel's step, and without it as on other devices."""
+    if request.param == "products":
+        for room in ("regard.model._transformer", "regard.translation.decoding"):
+            monkeypatch.setattr(f"{room}.has_kernel", lambda *given: False)
+
+
 def small(**options: Any) -> Any:
     sizes = {"vocabulary": 11, "width": 14, "layers": 2, "heads": 2, "head_dim": 6, "hidden": 17,
              "longest": 61, "kv_heads": 1}  # fmt: skip
@@ -88,6 +96,7 @@ def plain_beam(model: Any, source: list[int], beam: int, longest: int) -> list[H
     return sorted(done, key=lambda each: -each.score)[:beam]
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("mask", ["prefix", "causal"])
 @pytest.mark.parametrize("beam", [2, 3, 5])
 def test_batch_and_cache_change_nothing(beam: int, mask: str) -> None:
@@ -100,6 +109,7 @@ def test_batch_and_cache_change_nothing(beam: int, mask: str) -> None:
         assert scores == pytest.approx([each.score for each in wanted], rel=1e-5)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "how",
     [

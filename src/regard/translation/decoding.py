@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from regard._errors import OptionError, SizeLimitError
 from regard._options import one_of, positive_integer
 from regard.model import Cache, Config, Transformer
+from regard.ops.step import has_kernel
 
 Tensor = Any
 STOPS = ("first", "likely", "sure")
@@ -137,11 +138,11 @@ class _Beams:
         self.limits = torch.minimum(room, torch.as_tensor(asked, device=self.device))
         steps = int(self.limits.max())
         capacity = width + how.beam * (steps - 1)
-        self.cache = Cache(config, batch, capacity, _at_least_float32(weight.dtype), self.device)
+        self.cache = Cache(config, batch, capacity, _stored(weight), self.device)
         shape = (batch, how.beam, capacity)
-        self.unseen = torch.full(shape, -inf, dtype=self.cache.held.dtype, device=self.device)
-        padding = torch.arange(width, device=self.device) >= self.lengths[:, None]
-        self.unseen[:, :, :width] = self.unseen.new_zeros(()).masked_fill(padding[:, None], -inf)
+        self.seen = torch.zeros(shape, dtype=torch.bool, device=self.device)
+        at = torch.arange(width, device=self.device)
+        self.seen[:, :, :width] = (at < self.lengths[:, None])[:, None]
         self.output = _in_chunks(model.output_weight)
         # Large and of every step: to allocate them anew would take as long as to fill them.
         self.logits = weight.new_empty(batch * how.beam, len(self.output))
@@ -211,7 +212,7 @@ class _Beams:
         self.sums = sums.gather(1, order).masked_fill(~goes_on, -inf)
         parents = parents.gather(1, order)
         if beam > 1:
-            self.unseen = _of_parents(self.unseen, parents)
+            self.seen = _of_parents(self.seen, parents)
             self.written = _of_parents(self.written, parents)
         self.written[:, :, step] = tokens.gather(1, order)
         at_limit = self.limits == step + 1
@@ -270,7 +271,7 @@ class _Beams:
 
     def _keep(self, rows: Tensor) -> None:
         self.cache.keep(rows)
-        for name in ("lengths", "limits", "unseen", "rows", "sums", "written", "going",
+        for name in ("lengths", "limits", "seen", "rows", "sums", "written", "going",
                      "done_scores", "done_written", "done_lengths"):  # fmt: skip
             setattr(self, name, getattr(self, name)[rows])
 
@@ -278,11 +279,10 @@ class _Beams:
         """Every hypothesis reads the token it has just got."""
         beam, start = self.how.beam, self.cache.filled
         own = torch.arange(beam, device=self.device)
-        self.unseen[:, own, start + own] = 0
-        unseen = self.unseen[:, None, :, : start + beam]
+        self.seen[:, own, start + own] = True
         return self.model.hidden(
             self.written[:, :, step],
-            bias=unseen.expand(-1, self.model.config.heads, -1, -1).contiguous(),
+            seen=self.seen,
             places=(self.lengths + step)[:, None].expand(-1, beam),
             cache=self.cache,
         )
@@ -294,9 +294,10 @@ def _in_chunks(weight: Tensor) -> Tensor:
     return F.pad(weight, (0, 0, 0, lacking)) if lacking else weight
 
 
-def _at_least_float32(dtype: Any) -> Any:
-    """Keys and values in half precision would save memory, and take longer to attend to."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
+def _stored(weight: Tensor) -> Any:
+    """What keys and values are held as; where products attend to them, float32 is quicker."""
+    wider = torch.promote_types(weight.dtype, torch.float32)
+    return weight.dtype if has_kernel(weight.device, weight.dtype) else wider
 
 
 def _padded(sources: Sequence[Sequence[int]], config: Config, device: Any) -> tuple[Tensor, Tensor]:
