@@ -19,13 +19,13 @@ class Stepping {
     static constexpr int L = V::lanes;
 
     Stepping(const Step &step, Index entry)
-        : step_(step), entry_(entry), wide_heads_(step.heads + 2 * step.kv_heads) {
+        : step_(step), entry_(entry), wide_heads_(step.heads + 2 * step.kv_heads),
+          group_(step.heads / step.kv_heads) {
         Scratch &scratch = Scratch::of_thread();
         const Index keys = step.filled + step.tokens;
         vector_ = scratch.take<T>(round_up(step.dim, L));
-        output_ = scratch.take<T>(round_up(step.dim, L));
         weights_ = scratch.take<T>(round_up(keys, L));
-        visible_ = scratch.take<Index>(keys);
+        visible_ = scratch.take<Index>(keys + 1);
     }
 
     void run() {
@@ -38,8 +38,8 @@ class Stepping {
 
   private:
     const Step &step_;
-    const Index entry_, wide_heads_;
-    T *vector_, *output_, *weights_;
+    const Index entry_, wide_heads_, group_;
+    T *vector_, *weights_;
     Index *visible_;
 
     const S *wide(Index token, Index head) const {
@@ -54,7 +54,14 @@ class Stepping {
         const Index row = entry_ * step_.tokens + token, half = step_.dim / 2;
         const T *cos = static_cast<const T *>(step_.turns) + row * step_.dim;
         const T *sin = cos + step_.batch * step_.tokens * step_.dim;
-        for (Index i = 0; i < half; ++i) {
+        Index i = 0;
+        for (; i + L <= half; i += L) {
+            const auto low = V::load(to + i), high = V::load(to + i + half);
+            V::store(to + i, V::fma(low, V::load(cos + i), V::mul(high, V::load(sin + i))));
+            V::store(to + i + half,
+                     V::fma(high, V::load(cos + i + half), V::mul(low, V::load(sin + i + half))));
+        }
+        for (; i < half; ++i) {
             const T low = to[i], high = to[i + half];
             to[i] = low * cos[i] + high * sin[i];
             to[i + half] = high * cos[i + half] + low * sin[i + half];
@@ -83,27 +90,50 @@ class Stepping {
     }
 
     void attend(Index token, Index head, Index number) const {
-        const Index dim = step_.dim, shared = head / (step_.heads / step_.kv_heads);
+        const Index dim = step_.dim, shared = head / group_;
         read_turned(token, head, vector_);
         const T scale = static_cast<T>(step_.scale * LOG2_E);
         for (Index i = 0; i < dim; ++i) vector_[i] *= scale;
-        T largest = -INFINITY;
-        for (Index i = 0; i < number; ++i) {
-            weights_[i] = dot(vector_, step_.keys.at<S>(entry_, shared, visible_[i]));
-            largest = weights_[i] > largest ? weights_[i] : largest;
-        }
-        const T sum = weigh(number, largest);
-        clear(output_, dim);
-        for (Index i = 0; i < number; ++i) {
-            add(weights_[i], step_.values.at<S>(entry_, shared, visible_[i]));
-        }
-        for (Index i = 0; i < dim; ++i) output_[i] = number ? output_[i] / sum : 0;
+        clear(vector_ + dim, round_up(dim, L) - dim);
+        for (Index i = 0; i < number; i += L) score(shared, number, i);
+        const T sum = weigh(number);
+        for (Index i = 0; i < number; ++i) fetch_keys_after(head, visible_[i]);
         const Index row = (entry_ * step_.tokens + token) * step_.heads + head;
-        write_row(output_, dim, static_cast<S *>(step_.out) + row * dim, 1);
+        S *out = static_cast<S *>(step_.out) + row * dim;
+        Index done = 0;
+        for (; done + 4 * L <= dim; done += 4 * L) mix<4>(shared, number, sum, done, out);
+        for (; done + L <= dim; done += L) mix<1>(shared, number, sum, done, out);
+        for (; done < dim; ++done) mix_one(shared, number, sum, done, out);
+    }
+
+    // The scores of L keys at once: a vector of partial sums for each, turned into one of sums.
+    void score(Index shared, Index number, Index first) const {
+        typename V::reg sums[L];
+        for (int lane = 0; lane < L; ++lane) {
+            const Index place = visible_[first + lane < number ? first + lane : first];
+            const S *key = step_.keys.at<S>(entry_, shared, place);
+            fetch(step_.values.at<S>(entry_, shared, place));
+            sums[lane] = V::zero();
+            Index i = 0;
+            for (; i + L <= step_.dim; i += L) {
+                sums[lane] = V::fma(V::load(vector_ + i), V::load(key + i), sums[lane]);
+            }
+            if (i < step_.dim) {
+                alignas(64) T rest[L] = {};
+                read_row(key + i, 1, step_.dim - i, rest);
+                sums[lane] = V::fma(V::load(vector_ + i), V::load(rest), sums[lane]);
+            }
+        }
+        V::transpose(sums);
+        auto total = sums[0];
+        for (int lane = 1; lane < L; ++lane) total = V::add(total, sums[lane]);
+        V::store(weights_ + first, total);
     }
 
     // Scores become weights; their sum.
-    T weigh(Index number, T largest) const {
+    T weigh(Index number) const {
+        T largest = -INFINITY;
+        for (Index i = 0; i < number; ++i) largest = weights_[i] > largest ? weights_[i] : largest;
         for (Index i = number; i < round_up(number, L); ++i) weights_[i] = -INFINITY;
         auto sum = V::zero();
         for (Index i = 0; i < number; i += L) {
@@ -111,25 +141,47 @@ class Stepping {
             V::store(weights_ + i, weight);
             sum = V::add(sum, weight);
         }
-        return V::sum(sum);
+        return number ? V::sum(sum) : 1;
     }
 
-    T dot(const T *a, const S *b) const {
-        auto sums = V::zero();
-        Index i = 0;
-        for (; i + L <= step_.dim; i += L) sums = V::fma(V::load(a + i), V::load(b + i), sums);
-        T sum = V::sum(sums);
-        for (; i < step_.dim; ++i) sum += a[i] * static_cast<T>(widen(b[i]));
-        return sum;
-    }
-
-    void add(T weight, const S *value) const {
-        const auto weights = V::set(weight);
-        Index i = 0;
-        for (; i + L <= step_.dim; i += L) {
-            V::store(output_ + i, V::fma(weights, V::load(value + i), V::load(output_ + i)));
+    // Some vectors of the output, from coordinate `first` on.
+    template <int vectors>
+    void mix(Index shared, Index number, T sum, Index first, S *out) const {
+        typename V::reg sums[vectors];
+        for (auto &one : sums) one = V::zero();
+        for (Index i = 0; i < number; ++i) {
+            const S *value = step_.values.at<S>(entry_, shared, visible_[i]) + first;
+            const auto weight = V::set(weights_[i]);
+            for (int c = 0; c < vectors; ++c) {
+                sums[c] = V::fma(weight, V::load(value + c * L), sums[c]);
+            }
         }
-        for (; i < step_.dim; ++i) output_[i] += weight * static_cast<T>(widen(value[i]));
+        for (int c = 0; c < vectors; ++c) {
+            V::store(out + first + c * L, V::div(sums[c], V::set(sum)));
+        }
+    }
+
+    void mix_one(Index shared, Index number, T sum, Index at, S *out) const {
+        T total = 0;
+        for (Index i = 0; i < number; ++i) {
+            const S value = step_.values.at<S>(entry_, shared, visible_[i])[at];
+            total += weights_[i] * static_cast<T>(widen(value));
+        }
+        out[at] = narrow<S>(total / sum);
+    }
+
+    // Caches are larger than what a core keeps at hand: what comes next is asked for in time.
+    void fetch(const S *row) const {
+        for (Index i = 0; i < step_.dim; i += 64 / static_cast<Index>(sizeof(S))) {
+            __builtin_prefetch(row + i);
+        }
+    }
+
+    void fetch_keys_after(Index head, Index place) const {
+        const bool last = head + 1 == step_.heads;
+        if (last && entry_ + 1 == step_.batch) return;
+        fetch(last ? step_.keys.at<S>(entry_ + 1, 0, place)
+                   : step_.keys.at<S>(entry_, (head + 1) / group_, place));
     }
 };
 

@@ -21,9 +21,10 @@ class Cache:
     def __init__(
         self, config: Config, batch: int, capacity: int, dtype: Any = None, device: Any = None
     ) -> None:
-        shape = (config.layers, 2, batch, config.kv_heads, capacity, config.head_dim)
+        shape = (config.layers, 2, batch, capacity, config.kv_heads, config.head_dim)
         # Nothing is read before it is written, so that room which is never needed takes no memory.
-        self.held = torch.empty(shape, dtype=dtype, device=device)
+        # The heads of a place are neighbours, because they are read together.
+        self.held = torch.empty(shape, dtype=dtype, device=device).transpose(3, 4)
         self.capacity = capacity
         self.filled = 0
 
@@ -41,7 +42,7 @@ class Cache:
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these batch entries alone, in ascending order."""
-        filled = self.held[..., : self.filled, :]
+        filled = self.held[:, :, :, :, : self.filled]
         for place, row in enumerate(rows.tolist()):
             if place != row:
                 filled[:, :, place] = filled[:, :, row]

@@ -27,6 +27,7 @@ AT_ONCE = 320  # hypotheses that are extended together: enough to keep matrix pr
 SENTENCES_AT_ONCE = 128  # more would take memory and save no time
 WORTH_A_WORKER = 8  # for fewer sentences each, a second thread would be started in vain
 MOST_WORKERS = 8  # each has memory of its own, and Python lets only one at a time prepare its steps
+SHORT = 64  # tokens of a source up to which the kernel's step reads it as quickly as its blocks
 CHUNK = 80  # the best of a row are looked for in those of its chunks that hold the largest
 WORTH_MOVING = 0.75  # once fewer sentences than this share go on, the others' rows are dropped
 
@@ -174,9 +175,22 @@ class _Beams:
         """Fill the cache with the sources; what their separators say."""
         mask = self.model.config.source_mask
         mask = self.how.source_mask if mask == "mixed" else mask
-        prefix = self.lengths if mask == "prefix" else None
-        hidden = self.model.hidden(self.tokens, prefix=prefix, cache=self.cache)
+        how = self._short(mask) if self.tokens.shape[1] <= SHORT else {}
+        if not how and mask == "prefix":
+            how = {"prefix": self.lengths}
+        hidden = self.model.hidden(self.tokens, cache=self.cache, **how)
         return hidden[self.rows, self.lengths - 1][:, None]
+
+    def _short(self, mask: str) -> dict[str, Tensor]:
+        """What each token of short sources sees, which is quicker told than found out."""
+        batch, width = self.tokens.shape
+        at = torch.arange(width, device=self.device)
+        real = at < self.lengths[:, None]
+        seen = torch.zeros(batch, width, self.cache.capacity, dtype=torch.bool, device=self.device)
+        seen[:, :, :width] = real[:, None] & real[:, :, None]
+        if mask == "causal":
+            seen[:, :, :width] &= at <= at[:, None]
+        return {"seen": seen, "places": at.expand(batch, -1)}
 
     def _candidates(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Twice as many successors as the beam holds, best first: sum, parent, token."""
