@@ -24,6 +24,7 @@ examples:
   regard train --watch runs/pocket
   torchrun --nproc-per-node 4 -m regard train --recipe multi30k
 """
+MAY_CHANGE = ("epochs", "steps", "patience", "data_dir", "threads", "sharded")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,10 +82,10 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
             )
         recipe = Run(arguments.resume).recipe()
         settings = dict(text.partition("=")[::2] for text in arguments.set) | named
-        if fixed := settings.keys() - {"data_dir", "threads", "epochs", "steps", "patience"}:
+        if fixed := settings.keys() - {*MAY_CHANGE}:
             raise OptionError(
-                f"train: a run that goes on keeps its `{min(fixed)}`; only data_dir, threads, "
-                "epochs, steps and patience may change"
+                f"train: a run that goes on keeps its `{min(fixed)}`; only "
+                f"{', '.join(MAY_CHANGE)} may change"
             )
         return recipe.changed(settings)
     others = arguments.recipe is None and ({"corpus", "source"} & named.keys())

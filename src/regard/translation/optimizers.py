@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from regard.translation.distributed import placed
 from regard.translation.recipes import Recipe
 
 Tensor = Any
@@ -84,6 +85,11 @@ class Optimizers:
                 of, at, name = key.split(".", 2)
                 if int(of) == number:
                     found.setdefault(int(at), {})[name] = value
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            for at, values in found.items():
+                for name, value in values.items():
+                    if value.shape == held[at].shape:
+                        values[name] = placed(value, held[at])
             groups = optimizer.state_dict()["param_groups"]
             optimizer.load_state_dict({"state": found, "param_groups": groups})
 
@@ -133,9 +139,10 @@ class Average:
 
     def restore(self, state: Tensors) -> None:
         found: dict[int, Tensors] = {}
+        held = dict(self._model.named_parameters())
         for key, value in state.items():
             at, _, name = key.partition(".")
-            found.setdefault(int(at), {})[name] = value
+            found.setdefault(int(at), {})[name] = placed(value, held[name])
         self.kept = [found[at] for at in sorted(found)]
 
 
