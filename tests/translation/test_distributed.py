@@ -93,7 +93,9 @@ def test_a_run_goes_on_with_another_number_of_processes(small: Recipe, tmp_path:
     recipe = replace(recipe.changed(SHARDED), sharded=False)
     _, whole = trained(recipe, tmp_path / "run")
     forget(tmp_path / "run", 6, 9)
-    running = torchrun(recipe, tmp_path / "run", "--resume", str(tmp_path / "run"), "--sharded=true")
+    running = torchrun(
+        recipe, tmp_path / "run", "--resume", str(tmp_path / "run"), "--sharded=true"
+    )
     said, _ = running.communicate(timeout=120)
     assert running.returncode == 0, said
     assert losses(tmp_path / "run") == pytest.approx(whole.losses(), rel=1e-4)

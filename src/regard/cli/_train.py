@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
@@ -96,6 +97,8 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
 
 def _ended(result: Result, arguments: argparse.Namespace) -> int:
     said = sys.stderr if arguments.json else sys.stdout
+    if os.environ.get("RANK", "0") != "0":  # the first process tells of all
+        return 0 if result.finished else 128 + result.signal
     if not result.finished:
         print(
             f"stopped after update {result.steps:,}; go on with: "

@@ -40,7 +40,7 @@ class Optimizers:
         inner = [p for name, p in named if p.dim() == 2 and not _of_tokens(name)]
         others = [p for name, p in named if p.dim() != 2 or _of_tokens(name)]
         self.each: list[tuple[Any, float]] = []
-        groups = [{"params": others, "weight_decay": 0.0}]
+        groups: list[dict[str, Any]] = [{"params": others, "weight_decay": 0.0}]
         if recipe.optimizer == "muon":
             muon = torch.optim.Muon(
                 inner, lr=recipe.matrix_rate, weight_decay=recipe.weight_decay, momentum=0.95
@@ -86,10 +86,10 @@ class Optimizers:
                 if int(of) == number:
                     found.setdefault(int(at), {})[name] = value
             held = [p for group in optimizer.param_groups for p in group["params"]]
-            for at, values in found.items():
+            for order, values in found.items():
                 for name, value in values.items():
-                    if value.shape == held[at].shape:
-                        values[name] = placed(value, held[at])
+                    if value.shape == held[order].shape:
+                        values[name] = placed(value, held[order])
             groups = optimizer.state_dict()["param_groups"]
             optimizer.load_state_dict({"state": found, "param_groups": groups})
 

@@ -123,8 +123,8 @@ class Trainer:
     def _spread(self, objective: Objective) -> Any:
         """Compiled, and shared with the other processes."""
         if self.machine.compiled:
-            for block in self.model.blocks:
-                block.compile(dynamic=True)
+            for block in self.model.blocks:  # their hooks, which gather shards, stay outside
+                block.forward = torch.compile(block.forward, dynamic=True)
         if self.place.world == 1:
             return objective
         if not self.recipe.sharded:
@@ -271,7 +271,9 @@ class Trainer:
 
     def _scores(self, model: Transformer) -> Scores:
         pairs = self.corpus.validation[: self.recipe.validate_pairs]
-        return validate(model, self.tokenizer, pairs, self.machine.autocast())
+        # Cached decoding has another shape at each step: compiling for it would never end.
+        with torch.compiler.set_stance("force_eager"):
+            return validate(model, self.tokenizer, pairs, self.machine.autocast())
 
     @contextmanager
     def _averaged(self) -> Iterator[Transformer]:
