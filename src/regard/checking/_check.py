@@ -38,7 +38,7 @@ from regard.graph.cost import count
 from regard.graph.graph import Graph
 from regard.graph.operation import Cost
 from regard.graph.polynomial import Polynomial
-from regard.show.data import plain_values
+from regard.show._values import plain_values
 from regard.show.trace import Trace
 
 MOST_NUMBERS = 100_000  # in one answer

@@ -52,7 +52,7 @@ def parse_exercise(
 
 def _refuse(said: Said | None, name: str) -> None:
     """An exercise file says everything itself."""
-    if words := [word for word, value in vars(said or Said()).items() if value is not None]:
+    if words := [word for word, value in (said or Said())._asdict().items() if value is not None]:
         raise OptionError(
             f"solve: {name!r} is an exercise, and {', '.join(words)} can only be said of a pasted "
             "assignment: change the file's [options] (--draft prints the file)"
