@@ -16,8 +16,8 @@ from regard.checking._answer import Answer, read_answer
 from regard.checking._designs import judge_design
 from regard.checking._key import Key
 from regard.checking._questions import judge_choice, judge_formula, judge_mask, judge_shape
-from regard.checking._sheet import Item, Sheet, plain, read_sheet, sheet_from
-from regard.checking._text import WORDS, Wanted
+from regard.checking._sheet import Sheet, plain, read_sheet, sheet_from
+from regard.checking._text import WORDS, Item, Wanted
 from regard.checking._verdict import Finding, Judgement, Verdict
 from regard.checking.report import HINTS, Report
 from regard.exercises import Solution, solve
@@ -38,7 +38,7 @@ from regard.graph.cost import count
 from regard.graph.graph import Graph
 from regard.graph.operation import Cost
 from regard.graph.polynomial import Polynomial
-from regard.show.data import plain_values
+from regard.show._values import plain_values
 from regard.show.trace import Trace
 
 MOST_NUMBERS = 100_000  # in one answer

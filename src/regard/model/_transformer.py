@@ -31,8 +31,9 @@ class Norm(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor) -> Tensor:
         if self.bias is None:
-            return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+            return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.eps)
+        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+        return F.layer_norm(x, self.weight.shape, weight, bias, self.eps)
 
 
 class Attention(nn.Module):  # type: ignore[misc]
