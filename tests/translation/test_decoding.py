@@ -132,6 +132,34 @@ def test_batching_equals_one_by_one(how: Search, monkeypatch: pytest.MonkeyPatch
     assert len({len(one[0].tokens) for one in alone}) > 3, "too alike to test anything"
 
 
+@pytest.fixture
+def threads() -> Any:
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(1)
+
+
+@pytest.mark.usefixtures("threads")
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every thread searches batches of its own, and all of them together give the same."""
+    model, sources, how = small(), some_sources(53), Search(beam=3, best=3)
+    together = search(model, sources, how)
+    assert torch.get_num_threads() == 3
+    monkeypatch.setattr("regard.translation.decoding.MOST_WORKERS", 1)
+    assert search(model, sources, how) == together
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_fails_in_a_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(beams: Any) -> None:
+        raise MemoryError("no room for it")
+
+    monkeypatch.setattr("regard.translation.decoding._Beams.run", fail)
+    with pytest.raises(MemoryError, match="no room for it"):
+        search(small(), some_sources(53), Search())
+    assert torch.get_num_threads() == 3
+
+
 def test_greedy_takes_the_likeliest_token() -> None:
     model = small()
     for source, (found,) in zip(

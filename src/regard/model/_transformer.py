@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf, sqrt
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard._errors import SizeLimitError
+from regard._errors import OptionError, SizeLimitError
 from regard.model._cache import Cache
 from regard.model._config import Config
 from regard.model._dropout import dropped
@@ -138,6 +139,17 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.compute_turns()
         self._initialise()
 
+    @classmethod
+    def holding(cls, config: Config, tensors: Mapping[str, Tensor]) -> Transformer:
+        """A model with these weights, which are not copied, ready to translate."""
+        with torch.device("meta"):
+            model = cls(config)
+        model.load_state_dict(tensors, assign=True)
+        model.compute_turns()
+        model.to(model.embedding.weight.device)
+        model.eval()
+        return model
+
     def compute_turns(self) -> None:
         """The table of positions, which follows from the config and is in no checkpoint."""
         self.register_buffer("turns", _turns(self.config), persistent=False)
@@ -184,15 +196,19 @@ class Transformer(nn.Module):  # type: ignore[misc]
         """
         before = 0 if cache is None else cache.filled
         x, turns = self._placed(tokens, places, before)
-        how = self._seen(seen, cache, tokens.shape[1]) if seen is not None else {"prefix": prefix, "causal": before}
+        how: Any = {"prefix": prefix, "causal": before}
+        if seen is not None:
+            how = self._seen(seen, cache, tokens.shape[1])
         for layer, block in enumerate(self.blocks):
             x = block(x, turns, cache, layer, how)
         if cache is not None:
             cache.filled += tokens.shape[1]
         return x if self.norm is None else self.norm(x)
 
-    def _seen(self, seen: Tensor, cache: Cache, tokens: int) -> Any:
+    def _seen(self, seen: Tensor, cache: Cache | None, tokens: int) -> Any:
         """As the kernel's step takes it, or as an option of `attention` where there is none."""
+        if cache is None:
+            raise OptionError("model: `seen` tells of the places of a cache, but there is none")
         if has_kernel(cache.held.device, cache.held.dtype):
             return seen
         bias = torch.zeros_like(seen, dtype=cache.held.dtype).masked_fill_(~seen, -inf)

@@ -34,7 +34,7 @@ def suits(problem: Problem) -> bool:
 
 def solve(problem: Problem) -> Tensor | None:
     """The output, if it is one that products can find."""
-    batch, heads, queries, keys = problem.scores_shape
+    batch, heads, queries, _ = problem.scores_shape
     shared = batch * problem.k.shape[1]
     q = problem.q.reshape(shared, -1, problem.q.shape[3])
     scores = _scores(problem, q, problem.k.flatten(0, 1).mT)

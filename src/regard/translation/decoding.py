@@ -117,7 +117,9 @@ def _each_batch(
     if workers <= 1:
         yield from ((numbers, found(numbers)) for numbers in batches)
         return
-    with ThreadPoolExecutor(workers, "search", torch.set_num_threads, (threads // workers,)) as pool:
+    with ThreadPoolExecutor(
+        workers, "search", torch.set_num_threads, (threads // workers,)
+    ) as pool:
         try:
             yield from zip(batches, pool.map(found, batches), strict=True)
         finally:
