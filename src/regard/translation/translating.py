@@ -67,10 +67,24 @@ class Translator:
         """From a checkpoint or a run's folder; without one, from the pocket run in this folder."""
         dtype, reason = _chosen(precision)
         folder = find_checkpoint(path)
-        tokenizer = folder / "tokenizer.json"
-        if not tokenizer.is_file():
-            raise CheckpointError(f"translate: {str(folder)!r} has no tokenizer.json")
-        return cls(load(folder, dtype), Tokenizer.read(tokenizer), reason)
+        file = folder / "tokenizer.json"
+        if not file.is_file():
+            raise CheckpointError(
+                f"translate: {str(folder)!r} has no tokenizer.json, as one that translates has: "
+                "pass a run of `regard train`, or the folder of one of its checkpoints"
+            )
+        model, tokenizer = load(folder, dtype), Tokenizer.read(file)
+        if model.config.separator == model.config.end:
+            raise CheckpointError(
+                f"translate: {str(folder)!r} was not trained to translate: its config.json names "
+                "no token that stands between a source and its translation"
+            )
+        if len(tokenizer) > model.config.vocabulary:
+            raise CheckpointError(
+                f"translate: {str(folder)!r} has a tokenizer of {len(tokenizer):,} tokens, but its "
+                f"model knows {model.config.vocabulary:,}"
+            )
+        return cls(model, tokenizer, reason)
 
     def translate(
         self, lines: Sequence[str], how: Search | None = None, first: int = 1
@@ -162,6 +176,8 @@ def find_checkpoint(path: str | Path | None) -> Path:
             )
         return TRAINED_HERE
     folder = Path(path)
+    if folder.is_file():
+        raise CheckpointError(f"translate: {str(path)!r} is a file: pass the folder that it is in")
     if not folder.is_dir():
         raise CheckpointError(f"translate: there is no folder {str(path)!r}")
     return folder / BEST if (folder / BEST).is_dir() else folder
