@@ -15,7 +15,7 @@ from regard._options import look_up
 try:
     import torch
 
-    from regard.model import Transformer, load
+    from regard.model import Transformer, best_of, load
     from regard.translation.decoding import Hypothesis, Search, most_source_tokens, search
 except ModuleNotFoundError as missing:
     raise MissingExtraError("translating", "translate", str(missing.name)) from missing
@@ -24,7 +24,6 @@ from regard.kernel import report
 from regard.translation.tokenizer import Tokenizer
 
 TRAINED_HERE = Path("runs/pocket/best")
-BEST = "best"
 PRECISIONS = {"auto": None, "float32": torch.float32, "bfloat16": torch.bfloat16}
 SENTENCE_ENDS = re.compile(r"(?<=[.!?…;])\s+")
 
@@ -180,7 +179,7 @@ def find_checkpoint(path: str | Path | None) -> Path:
         raise CheckpointError(f"translate: {str(path)!r} is a file: pass the folder that it is in")
     if not folder.is_dir():
         raise CheckpointError(f"translate: there is no folder {str(path)!r}")
-    return folder / BEST if (folder / BEST).is_dir() else folder
+    return best_of(folder)
 
 
 def _chosen(precision: str) -> tuple[torch.dtype, str]:
