@@ -49,11 +49,8 @@ class Attention(nn.Module):  # type: ignore[misc]
         """Queries, keys and values: batch, head, token, dim."""
         config = self.config
         wide = self.wqkv(x).unflatten(-1, (-1, config.head_dim)).transpose(1, 2)
-        turned = config.heads + config.kv_heads
-        qk, v = wide.split((turned, config.kv_heads), dim=1)
-        qk = qk if turns is None else rotate(qk, turns)
-        q, k = qk.split((config.heads, config.kv_heads), dim=1)
-        return q, k, v
+        q, k, v = wide.split((config.heads, config.kv_heads, config.kv_heads), dim=1)
+        return (q, k, v) if turns is None else (rotate(q, turns), rotate(k, turns), v)
 
     def forward(
         self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: dict[str, Any]
@@ -174,7 +171,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
         """
         before = 0 if cache is None else cache.filled
         x, turns = self._placed(tokens, places, before)
-        seen = {"mask": mask} if mask is not None else {"prefix": prefix, "causal": before}
+        causal = True if cache is None else before  # a compiler sees through True, not through 0
+        seen = {"mask": mask} if mask is not None else {"prefix": prefix, "causal": causal}
         for layer, block in enumerate(self.blocks):
             x = block(x, turns, cache, layer, seen)
         if cache is not None:
