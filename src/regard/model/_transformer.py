@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Mapping
+from math import inf, sqrt
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard._errors import SizeLimitError
+from regard._errors import OptionError, SizeLimitError
 from regard.model._cache import Cache
 from regard.model._config import Config
 from regard.model._dropout import dropped
 from regard.ops import Inspect, Inspection, attention
+from regard.ops.step import has_kernel, step
 
 Tensor = Any
 USUAL_STD = 0.02
@@ -45,21 +47,33 @@ class Attention(nn.Module):  # type: ignore[misc]
         self.wqkv = nn.Linear(config.width, heads * config.head_dim, bias=config.bias)
         self.wo = nn.Linear(config.heads * config.head_dim, config.width, bias=config.bias)
 
-    def heads(self, x: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values: batch, head, token, dim."""
+    def wide(self, x: Tensor) -> Tensor:
+        """Queries, keys and values of every token: batch, token, head, dim."""
+        return self.wqkv(x).unflatten(-1, (-1, self.config.head_dim))
+
+    def heads(self, wide: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values apart, turned by their places: batch, head, token, dim."""
         config = self.config
-        wide = self.wqkv(x).unflatten(-1, (-1, config.head_dim)).transpose(1, 2)
-        q, k, v = wide.split((config.heads, config.kv_heads, config.kv_heads), dim=1)
-        return (q, k, v) if turns is None else (rotate(q, turns), rotate(k, turns), v)
+        parts = (config.heads, config.kv_heads, config.kv_heads)
+        q, k, v = wide.split(parts, dim=2)
+        if turns is not None:
+            q, k = rotate(q, turns), rotate(k, turns)
+        return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
 
     def forward(
-        self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: dict[str, Any]
+        self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: Any
     ) -> Tensor:
-        q, k, v = self.heads(x, turns)
-        if cache is not None:
+        wide = self.wide(x)
+        if cache is None:
+            q, k, v = self.heads(wide, turns)
+        elif isinstance(seen, torch.Tensor):
+            keys, values = cache.held[layer]
+            context = step(wide.to(keys.dtype), keys, values, cache.filled, turns, seen)
+            return self.wo(context.flatten(2).to(wide.dtype))
+        else:  # the cache may hold wider numbers than the weights have
+            q, k, v = self.heads(wide.to(cache.held.dtype), turns)
             k, v = cache.put(layer, k, v)
-        # The cache may hold wider numbers than the weights have.
-        context = attention(q.to(k.dtype), k, v.to(k.dtype), **seen).to(x.dtype)
+        context = attention(q, k, v, **seen).to(wide.dtype)
         return self.wo(context.transpose(1, 2).flatten(2))
 
 
@@ -126,6 +140,17 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.compute_turns()
         self._initialise()
 
+    @classmethod
+    def holding(cls, config: Config, tensors: Mapping[str, Tensor]) -> Transformer:
+        """A model with these weights, which are not copied, ready to translate."""
+        with torch.device("meta"):
+            model = cls(config)
+        model.load_state_dict(tensors, assign=True)
+        model.compute_turns()
+        model.to(model.embedding.weight.device)
+        model.eval()
+        return model
+
     def compute_turns(self) -> None:
         """The table of positions, which follows from the config and is in no checkpoint."""
         self.register_buffer("turns", _turns(self.config), persistent=False)
@@ -158,26 +183,38 @@ class Transformer(nn.Module):  # type: ignore[misc]
         tokens: Tensor,
         *,
         prefix: Tensor | None = None,
-        mask: Tensor | None = None,
+        seen: Tensor | None = None,
         places: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
         """What the output head reads: batch, token, width.
 
         prefix: how many first tokens of each batch entry all see each other; 0 for none.
-        mask: what each token may see, instead of everything up to itself.
+        seen: which places of a cache each token may see (batch, token, place), itself among them,
+            instead of everything up to itself; needs `places`.
         places: where each token stands (batch, token); without it they are counted from the cache.
         cache: holds earlier tokens, and gets these.
         """
         before = 0 if cache is None else cache.filled
         x, turns = self._placed(tokens, places, before)
-        causal = True if cache is None else before  # a compiler sees through True, not through 0
-        seen = {"mask": mask} if mask is not None else {"prefix": prefix, "causal": causal}
+        # True where there is no cache: a compiler sees through it, and not through 0.
+        how: Any = {"prefix": prefix, "causal": True if cache is None else before}
+        if seen is not None:
+            how = self._seen(seen, cache, tokens.shape[1])
         for layer, block in enumerate(self.blocks):
-            x = block(x, turns, cache, layer, seen)
+            x = block(x, turns, cache, layer, how)
         if cache is not None:
             cache.filled += tokens.shape[1]
         return x if self.norm is None else self.norm(x)
+
+    def _seen(self, seen: Tensor, cache: Cache | None, tokens: int) -> Any:
+        """As the kernel's step takes it, or as an option of `attention` where there is none."""
+        if cache is None:
+            raise OptionError("model: `seen` tells of the places of a cache, but there is none")
+        if has_kernel(cache.held.device, cache.held.dtype):
+            return seen
+        bias = torch.zeros_like(seen, dtype=cache.held.dtype).masked_fill_(~seen, -inf)
+        return {"bias": bias[:, None, :, : cache.filled + tokens]}
 
     def inspect(
         self, tokens: Tensor, wanted: Inspect, *, prefix: Tensor | None = None
@@ -187,7 +224,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
         seen = {"prefix": prefix, "causal": 0}
         told = []
         for layer, block in enumerate(self.blocks):
-            q, k, v = block.attention.heads(block.attended(x), turns)
+            own = block.attention
+            q, k, v = own.heads(own.wide(block.attended(x)), turns)
             told.append(attention(q, k, v, inspect=wanted, **seen)[1])
             x = block(x, turns, None, layer, seen)
         return told
@@ -209,9 +247,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
             x = x + (table[before:after] if places is None else table[places])
         else:
             at = self.turns[:, before:after] if places is None else self.turns[:, places]
-            at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
-            x = x if turns is not None else x + at[0]
+            x = x if turns is not None else x + at[0].to(x.dtype)
         return dropped(x, config.dropout, self.training), turns
 
 
@@ -231,5 +268,5 @@ def _turns(config: Config) -> Tensor | None:
 
 def rotate(x: Tensor, turns: Tensor) -> Tensor:
     """Turn each vector by its place; coordinate i goes with coordinate i + half."""
-    cos, sin = turns if turns.dim() == 3 else turns[:, :, None]
+    cos, sin = turns.unsqueeze(-2)
     return (x * cos + x.roll(x.shape[-1] // 2, -1) * sin).to(x.dtype)

@@ -262,7 +262,7 @@ class Trainer:
             return None
         best = load(self.run.folder / BEST).to(self.machine.device)
         pairs = self.corpus.test[: self.recipe.test_pairs]
-        scores = validate(best, self.tokenizer, pairs, self.machine.autocast())
+        scores = validate(best, self.tokenizer, pairs, self.machine.dtype)
         self.run.log(
             step=self.progress.step, finished=True, test_bleu=scores.bleu, test_chrf=scores.chrf,
             signatures=scores.signatures,
@@ -271,9 +271,7 @@ class Trainer:
 
     def _scores(self, model: Transformer) -> Scores:
         pairs = self.corpus.validation[: self.recipe.validate_pairs]
-        # Cached decoding has another shape at each step: compiling for it would never end.
-        with torch.compiler.set_stance("force_eager"):
-            return validate(model, self.tokenizer, pairs, self.machine.autocast())
+        return validate(model, self.tokenizer, pairs, self.machine.dtype)
 
     @contextmanager
     def _averaged(self) -> Iterator[Transformer]:
