@@ -10,6 +10,7 @@ from typing import Any
 
 from regard._errors import FileError
 from regard.exercises.reading import Block, UnreadableError, plain_text, read_block
+from regard.graph.numbers import number_hint
 
 # Which names mean which steps: as symbols they are told by their case, as words they are not.
 Named = Mapping[str, tuple[str, ...]]
@@ -60,6 +61,7 @@ _MARKUP = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|mathrm|text|textbf|operatorname|hat|vec|left|right|displaystyle"
     r"|begin\{\w+\*?\}|[,;:!\[\]()]|quad)|[{}$*`\"&#>]"
 )
+_DECIMAL_COMMAS = re.compile(r"\d,\d+\s*;\s*-?\d+,\d")
 _LABEL = re.compile(r"^[\s#*>_]*(\(?[A-Za-z0-9]{1,3}[).])", re.MULTILINE)
 
 
@@ -257,6 +259,8 @@ def _labels(text: str, wanted: Wanted) -> Callable[[int], str]:
 def _alone(text: str, step: str) -> Item:
     """The one array that a text holds."""
     problem = "No array of numbers was found."
+    if commas := _DECIMAL_COMMAS.search(text):
+        problem += f" {number_hint(commas[0])}."
     text = f"\n{text}"  # tables begin on a line of their own
     for start in _STARTS.finditer(text):
         try:
