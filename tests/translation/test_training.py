@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,18 +103,24 @@ def test_killed_at_random_points_it_ends_as_if_it_had_not_been(
     assert losses(folder) == losses(tmp_path / "whole")
 
 
-def test_a_signal_ends_it_after_the_update_with_a_state(small: Recipe, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_after_the_update_with_a_state(
+    number: signal.Signals, small: Recipe, tmp_path: Path
+) -> None:
+    """A real signal in the midst of an update; afterwards the handlers are as they were."""
     recipe = replace(small, steps=100000, checkpoint_every=100000, validate_every=100000)
-    running = start(recipe, folder)
-    while len(losses(folder)) < 3:
-        assert running.poll() is None
-        time.sleep(0.05)
-    running.send_signal(signal.SIGTERM)
-    assert running.wait(timeout=30) == 0
-    found = Run(folder).last_state()
+    before = signal.getsignal(number)
+
+    def told(event: str, facts: dict[str, Any]) -> None:
+        if event == "update" and facts["step"] == 3:
+            os.kill(os.getpid(), number)
+
+    result = training.train(recipe, tmp_path / "run", told)
+    assert (result.finished, result.signal, result.steps) == (False, number, 3)
+    assert signal.getsignal(number) == before
+    found = Run(tmp_path / "run").last_state()
     assert found is not None
-    assert found[1].step == max(losses(folder))
+    assert found[1].step == max(losses(tmp_path / "run")) == 3
 
 
 def test_a_damaged_state_is_told_and_the_one_before_it_taken(small: Recipe, tmp_path: Path) -> None:
