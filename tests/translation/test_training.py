@@ -169,6 +169,35 @@ def test_a_folder_that_is_taken_is_refused(small: Recipe, tmp_path: Path) -> Non
         Run(tmp_path / "nowhere").recipe()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"kv_heads": 2, "heads": 3}, "`kv_heads`: 3 query heads cannot share 2"),
+        ({"head_dim": 3}, "`head_dim` must be even"),
+        ({"shape": "lama"}, "did you mean 'llama'"),
+        ({"longest": 3}, "`longest`: every pair of the corpus has more than 3 tokens"),
+    ],
+)
+def test_what_cannot_begin_leaves_a_folder_that_can(
+    words: dict[str, object], said: str, small: Recipe, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match=said):
+        trained(small.changed(words), tmp_path / "run")
+    result, _ = trained(replace(small, steps=1), tmp_path / "run")
+    assert result.finished
+
+
+def test_a_run_killed_before_its_first_state_logs_nothing_twice(
+    small: Recipe, tmp_path: Path
+) -> None:
+    _, whole = trained(small, tmp_path / "run")
+    for state in (tmp_path / "run").glob("state-*"):
+        state.unlink()
+    trained(small, tmp_path / "run", resume=True)
+    logged = [facts["step"] for facts in Run(tmp_path / "run").logged() if "loss" in facts]
+    assert logged == list(whole.losses())
+
+
 def test_it_stops_early_when_nothing_gets_better(small: Recipe, tmp_path: Path) -> None:
     recipe = replace(small, steps=40, validate_every=2, patience=3, learning_rate=0.0)
     result, _ = trained(recipe, tmp_path / "run")

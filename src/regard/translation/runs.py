@@ -139,8 +139,8 @@ class Run:
 
 
 def _another_s(path: Path) -> bool:
-    """Whether it is not what a run that was killed at its very start leaves behind."""
-    return path.name != TOKENIZER and not path.name.startswith(".")
+    """Whether it is not what a run that ended before its first update leaves behind."""
+    return path.name not in (TOKENIZER, RECIPE) and not path.name.startswith(".")
 
 
 def _metadata(content: bytes) -> dict[str, str]:
