@@ -134,6 +134,15 @@ def test_more_than_a_few_places_are_counted() -> None:
     ]
 
 
+def test_nothing_left_is_told_with_its_reasons(tmp_path: Path) -> None:
+    path = tmp_path / "all.tsv"
+    path.write_bytes(b"one column\n\xff\tx\n\ty\n")
+    with pytest.raises(
+        FileError, match=r"no pair is left.*not a source and a target.*UTF-8.*empty"
+    ):
+        read_corpus(Recipe(corpus=str(path)))
+
+
 def test_a_named_corpus_is_checked(tmp_path: Path) -> None:
     for part in ("train", "val", "test_2016_flickr"):
         for language in ("fr", "en"):

@@ -187,6 +187,16 @@ def test_what_cannot_begin_leaves_a_folder_that_can(
     assert result.finished
 
 
+def test_without_a_validation_set_the_last_is_the_best(small: Recipe, tmp_path: Path) -> None:
+    (tmp_path / "one.tsv").write_text("un chat\ta cat\n")
+    recipe = replace(small, corpus=str(tmp_path / "one.tsv"), vocabulary=270)
+    result, _ = trained(recipe, tmp_path / "run")
+    last = Run(tmp_path / "run").last_state()
+    assert last is not None
+    for name, weight in load(result.best_folder).state_dict().items():
+        assert weight.equal(last[0][f"model.{name}"]), name
+
+
 def test_a_run_killed_before_its_first_state_logs_nothing_twice(
     small: Recipe, tmp_path: Path
 ) -> None:

@@ -252,7 +252,10 @@ class Trainer:
         """Translate the validation set with the averaged weights; keep the best."""
         self.average.before_validation()
         progress = self.progress
-        if not self.corpus.validation:
+        if not self.corpus.validation:  # then the last is the best
+            with self._averaged() as model:
+                if self.place.first:
+                    self._export(model)
             return
         scores = None
         with self._averaged() as model:
