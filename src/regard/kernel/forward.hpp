@@ -43,16 +43,13 @@ class Softmax {
     // Divides by the sums; writes the output and the logarithms of the sums.
     void finish(const Forward &call, T *rows) {
         const Index width = panel_.width;
-        alignas(64) T log_sums[Panel<T>::W];
+        if (call.lse) write_log_sums(call.lse);
         for (int lane = 0; lane < width; ++lane) {
-            const T sum = state_.sum[lane];
-            log_sums[lane] = sum == 0 ? -INFINITY
-                                      : static_cast<T>(LN_2) * (state_.largest[lane] + std::log2(sum));
-            state_.sum[lane] = sum == 0 ? 0 : 1 / sum;
+            T &sum = state_.sum[lane];
+            sum = sum == 0 ? 0 : 1 / sum;
         }
         scale_output(0, panel_.vectors, [&](int c) { return V::load(state_.sum + c * L); });
         panel_.unpack(state_.output, rows, call.out, problem_.d_v);
-        if (call.lse) panel_.write_lanes(log_sums, call.lse);
     }
 
   private:
@@ -60,6 +57,16 @@ class Softmax {
     const Problem &problem_;
     State<T> state_;
     const bool with_sinks_;
+
+    void write_log_sums(void *lse) const {
+        alignas(64) T log_sums[Panel<T>::W];
+        for (int lane = 0; lane < panel_.width; ++lane) {
+            const T sum = state_.sum[lane];
+            log_sums[lane] = sum == 0 ? -INFINITY
+                                      : static_cast<T>(LN_2) * (state_.largest[lane] + std::log2(sum));
+        }
+        panel_.write_lanes(log_sums, lse);
+    }
 
     void walk(Index first, bool careful) {
         const Index width = panel_.width;
