@@ -1,14 +1,17 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #if defined(__linux__)
 #include <sched.h>
+#include <unistd.h>
 #endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
@@ -45,12 +48,28 @@ void wait_briefly(const Done &done) {
     }
 }
 
-// The cores that the threads of one call are on. Linux often wakes a thread on the core of who woke
-// it, and moves it to an idle one only milliseconds later: longer than most calls take.
+// Keeps the threads of a call on different cores. Linux often wakes a thread on the core of who wakes
+// it, where it waits until that one rests, and moves it to an idle core only milliseconds later:
+// longer than most calls take. All is called under the pool's mutex.
 class Cores {
   public:
 #if defined(__linux__)
-    void clear() { CPU_ZERO(&taken_); }
+    // Who makes a call: sleeping helpers will not wake on its core.
+    void begin() {
+        CPU_ZERO(&taken_);
+        take();
+        if (sleeping_.empty() || sched_getaffinity(0, sizeof all_, &all_) != 0) return;
+        const cpu_set_t others = not_taken();
+        if (CPU_COUNT(&others) == 0) return;
+        for (const pid_t thread : sleeping_) sched_setaffinity(thread, sizeof others, &others);
+    }
+
+    void sleep() { sleeping_.push_back(gettid()); }
+
+    void wake() {
+        sleeping_.erase(std::find(sleeping_.begin(), sleeping_.end(), gettid()));
+        sched_setaffinity(0, sizeof all_, &all_);
+    }
 
     // Takes the core that this thread is on; if it is taken, moves to one that is not.
     void take() {
@@ -61,21 +80,27 @@ class Cores {
     }
 
   private:
-    cpu_set_t taken_;
+    cpu_set_t taken_{}, all_{};
+    std::vector<pid_t> sleeping_;
 
-    void move() const {
-        cpu_set_t all, free;
-        if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-        free = all;
-        for (int core = 0; core < CPU_SETSIZE; ++core) {
-            if (CPU_ISSET(core, &taken_)) CPU_CLR(core, &free);
-        }
+    cpu_set_t not_taken() const {
+        cpu_set_t both, free;
+        CPU_AND(&both, &all_, &taken_);
+        CPU_XOR(&free, &all_, &both);
+        return free;
+    }
+
+    void move() {
+        if (sched_getaffinity(0, sizeof all_, &all_) != 0) return;
+        const cpu_set_t free = not_taken();
         if (CPU_COUNT(&free) == 0) return;
         sched_setaffinity(0, sizeof free, &free);
-        sched_setaffinity(0, sizeof all, &all);  // it stays, but may be moved again
+        sched_setaffinity(0, sizeof all_, &all_);  // it stays, but may be moved again
     }
 #else
-    void clear() {}
+    void begin() {}
+    void sleep() {}
+    void wake() {}
     void take() {}
 #endif
 };
@@ -109,8 +134,7 @@ class Pool {
             std::lock_guard lock(mutex_);
             task_ = &task;
             open_ = helpers;
-            cores_.clear();
-            cores_.take();
+            cores_.begin();
         }
         wake_.notify_all();
         task.run();
@@ -131,7 +155,11 @@ class Pool {
     void serve() {
         std::unique_lock lock(mutex_);
         for (;;) {
-            wake_.wait(lock, [this] { return open_ > 0; });
+            if (open_ == 0) {
+                cores_.sleep();
+                wake_.wait(lock, [this] { return open_ > 0; });
+                cores_.wake();
+            }
             --open_;
             ++busy_;
             Task *task = task_;
