@@ -20,6 +20,7 @@ from regard.ops._problem import PARTS, Problem
 
 Tensor = Any
 OPERANDS = PARTS[1:]  # the type stands in the tensors
+OWN_TYPES = {torch.Tensor, torch.nn.Parameter}
 DIFFERENTIABLE = ("q", "k", "v", "bias", "sinks")
 PROBLEM = """Tensor q, Tensor k, Tensor v, Tensor? past_k, Tensor? past_v, Tensor? mask,
     Tensor? bias, Tensor? q_segments, Tensor? k_segments, Tensor? lengths, Tensor? prefix,
@@ -49,18 +50,20 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
     return output, log_sum_exp, {name: answer for name, answer in told if answer.dim() > 1}
 
 
-def plain(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Tensor | None:
+def plain(q: Tensor, k: Tensor, v: Tensor, mask: Any, *options: Any) -> Tensor | None:
     """As `Path.plain`, for tensors whose memory nobody else has an eye on."""
-    tensors = (q, k, v)
-    if not _is_eager(tensors) or any(each.device.type != "cpu" for each in tensors):
+    if mask is not None and (q.dim() < 2 or q.shape[-2] <= _few.FEW):
         return None
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
-        return None
-    if q.dtype not in (torch.float32, torch.float64):
+    tensors = (q, k, v) if mask is None else (q, k, v, mask)
+    if q.dtype not in (torch.float32, torch.float64) or not _is_eager(tensors):
         return None
     if torch.autograd.forward_ad._current_level >= 0:
         return None
-    output = _paths.CHOSEN.plain(*map(_as_array, tensors), *options)
+    try:
+        arrays = [each.numpy() for each in tensors]
+    except (AttributeError, RuntimeError, TypeError):  # not of the CPU, or gradients are wanted
+        return None
+    output = _paths.CHOSEN.plain(*arrays[:3], arrays[3] if len(arrays) > 3 else None, *options)
     return None if output is None else torch.from_numpy(output)
 
 
@@ -71,10 +74,8 @@ def _is_eager(operands: Sequence[Any]) -> bool:
         and torch._C._get_tracing_state() is None
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None
-        and all(
-            type(each) in (torch.Tensor, torch.nn.Parameter)
-            for each in operands
-            if isinstance(each, torch.Tensor)
+        and not any(
+            issubclass(each, torch.Tensor) for each in {*map(type, operands)} - OWN_TYPES
         )
     )
 
