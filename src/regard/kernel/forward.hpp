@@ -45,10 +45,14 @@ class Softmax {
         const Index width = panel_.width;
         if (call.lse) write_log_sums(call.lse);
         for (int lane = 0; lane < width; ++lane) {
-            T &sum = state_.sum[lane];
-            sum = sum == 0 ? 0 : 1 / sum;
+            if (state_.sum[lane] == 0) state_.sum[lane] = INFINITY;
         }
-        scale_output(0, panel_.vectors, [&](int c) { return V::load(state_.sum + c * L); });
+        for (Index i = 0; i < problem_.d_v * width; i += width) {
+            for (Index c = 0; c < width; c += L) {
+                T *const at = state_.output + i + c;
+                V::store(at, V::div(V::load(at), V::load(state_.sum + c)));
+            }
+        }
         panel_.unpack(state_.output, rows, call.out, problem_.d_v);
     }
 
@@ -114,7 +118,10 @@ class Softmax {
             const auto factor = exp2<T>(V::sub(before, most[c]));
             V::store(largest + c * L, most[c]);
             V::store(sums + c * L, V::mul(V::load(sums + c * L), factor));
-            scale_output(run.vector + c, 1, [&](int) { return factor; });
+            T *const output = state_.output + (run.vector + c) * L;
+            for (Index i = 0; i < problem_.d_v * width; i += width) {
+                V::store(output + i, V::mul(V::load(output + i), factor));
+            }
         }
     }
 
@@ -137,16 +144,6 @@ class Softmax {
             }
         }
         for (int c = 0; c < N; ++c) V::store(sums + c * L, V::add(V::load(sums + c * L), sum[c]));
-    }
-
-    template <class Factor>
-    void scale_output(int vector, int vectors, const Factor &factor) {
-        for (Index d = 0; d < problem_.d_v; ++d) {
-            for (int c = vector; c < vector + vectors; ++c) {
-                T *const at = state_.output + d * panel_.width + c * L;
-                V::store(at, V::mul(V::load(at), factor(c)));
-            }
-        }
     }
 
     void add_values(typename Panel<T>::Rows values) {

@@ -13,6 +13,9 @@
 
 namespace regard::REGARD_ISA {
 
+template <class T>
+constexpr DType dtype_of = sizeof(T) == sizeof(double) ? DType::float64 : DType::float32;
+
 using Bits = std::uint64_t;  // one for each query of a panel
 
 // Which queries: `queries` of each of `heads` heads that share their keys.
@@ -198,6 +201,9 @@ class Panel {
     // Writes packed (d rounded up, width) into an array like out.
     void unpack(const T *packed, T *rows, const Array &to, Index d) const {
         const Index ld = round_up(d, L);
+        if (T *const in_place = rows_in_place(to, d)) {
+            return transpose(packed, width, d, vectors, in_place, to.strides[2]);
+        }
         transpose(packed, width, ld, vectors, rows, ld);
         with_storage<T>(problem.dtype, [&](auto stored) {
             using S = decltype(stored);
@@ -292,6 +298,13 @@ class Panel {
         }
         ever_hid |= hides;
         return number_of_runs > 0;
+    }
+
+    // Where the rows of all lanes can be written as vectors; nothing where they cannot.
+    T *rows_in_place(const Array &to, Index d) const {
+        const bool alike = problem.dtype == dtype_of<T> && to.strides[3] == 1 && place.heads == 1;
+        if (!alike || d % L != 0 || lanes != width) return nullptr;
+        return to.at<T>(place.batch, place.head, place.query);
     }
 
     void mark_intervals(int n) {
