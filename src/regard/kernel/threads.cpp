@@ -14,6 +14,7 @@
 #include <unistd.h>
 #endif
 #if defined(__unix__) || defined(__APPLE__)
+#include <dlfcn.h>
 #include <pthread.h>
 #define REGARD_FORKS 1
 #endif
@@ -192,14 +193,45 @@ Pool &pool() {
     return *current.load();
 }
 
+// The OpenMP library that torch has loaded. Its threads look busily for more work for a while after
+// each call of torch's, and would keep ours from the cores; so they are given ours as well.
+struct OpenMP {
+    void (*run)(void (*work)(void *), void *context, unsigned threads, unsigned flags);
+    int (*most_threads)();
+};
+std::atomic<const OpenMP *> openmp{nullptr};
+
 }  // namespace
 
 int threads() {
-    const int number = chosen.load();
-    return number ? number : usable_cores();
+    if (const int number = chosen.load()) return number;
+    const OpenMP *const of_torch = openmp.load();
+    return of_torch ? of_torch->most_threads() : usable_cores();
+}
+
+bool use_torch_threads() {
+#if defined(REGARD_FORKS)
+    static const OpenMP found = [] {
+        // A child has none of the threads, and the library does not know.
+        pthread_atfork(nullptr, nullptr, [] { openmp.store(nullptr); });
+        void *const run = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+        void *const most = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+        return OpenMP{reinterpret_cast<decltype(OpenMP::run)>(run),
+                      reinterpret_cast<decltype(OpenMP::most_threads)>(most)};
+    }();
+    if (found.run && found.most_threads) openmp.store(&found);
+#endif
+    return openmp.load() != nullptr;
 }
 
 void set_threads(int number) { chosen.store(number); }
+
+static void run_on(Pool &pool, Task &task, int workers) {
+    const OpenMP *const of_torch = openmp.load();
+    if (!of_torch) return pool.run(task, workers - 1);
+    of_torch->run([](void *given) { static_cast<Task *>(given)->run(); }, &task,
+                  static_cast<unsigned>(workers), 0);
+}
 
 void parallel(Index items, Work work, void *context) {
     Task task{work, context, items};
@@ -207,7 +239,7 @@ void parallel(Index items, Work work, void *context) {
     if (workers > 1) {
         Pool &shared = pool();
         if (std::unique_lock ours(shared.in_use, std::try_to_lock); ours) {
-            shared.run(task, static_cast<int>(workers) - 1);
+            run_on(shared, task, static_cast<int>(workers));
         } else {
             task.run();
         }

@@ -13,10 +13,13 @@ import numpy as np
 import torch
 
 from regard._errors import OptionError
-from regard.ops import _device, _few, _paths
+from regard.ops import _device, _few, _kernel, _paths
 from regard.ops._dtypes import Array
 from regard.ops._inspection import ANSWERS, Inspect
 from regard.ops._problem import PARTS, Problem
+
+if _kernel.AVAILABLE:
+    _kernel.native.use_torch_threads()
 
 Tensor = Any
 OPERANDS = PARTS[1:]  # the type stands in the tensors
