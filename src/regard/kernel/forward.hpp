@@ -215,7 +215,7 @@ void merge(State<T> into, State<T> from, Index width, Index d_v) {
 // How many parts the keys are cut into, when there are too few panels for the threads.
 inline Index key_parts(Index panels, Index n_k) {
     constexpr Index smallest = 512;
-    if (panels >= threads()) return 1;
+    if (n_k < 2 * smallest) return 1;
     return std::max<Index>(1, std::min(threads() / panels, n_k / smallest));
 }
 

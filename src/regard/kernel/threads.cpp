@@ -235,7 +235,7 @@ static void run_on(Pool &pool, Task &task, int workers) {
 
 void parallel(Index items, Work work, void *context) {
     Task task{work, context, items};
-    const Index workers = threads() < items ? threads() : items;
+    const Index workers = items > 1 ? std::min<Index>(threads(), items) : 1;
     if (workers > 1) {
         Pool &shared = pool();
         if (std::unique_lock ours(shared.in_use, std::try_to_lock); ours) {
