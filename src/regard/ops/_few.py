@@ -1,4 +1,4 @@
-"""Few queries of many batch entries, as decoding asks: torch's batched products.
+"""One query each of many batch entries, as decoding asks: torch's batched products.
 
 A kernel that packs keys has nothing to gain from them here. What the products cannot be trusted
 with (numbers that are not finite, rows that see nothing) shows in the output, and the kernel
@@ -15,17 +15,20 @@ import torch
 from regard.ops._problem import Problem
 
 Tensor = Any
-FEW = 8
-# Scores of one batch entry and head from which on the kernel, which reads keys once, is quicker.
-MANY_SCORES = 512
+MANY = 256  # queries from which on the products are quicker than the kernel
+FEW_KEYS = 512  # up to which they are
+
+
+def are_single(q: Tensor) -> bool:
+    """Whether each head of each batch entry has one query, and there are many of them."""
+    return q.dim() > 1 and q.shape[-2] == 1 and q.numel() >= MANY * q.shape[-1] > 0
 
 
 def suits(problem: Problem) -> bool:
     """Whether a mask is all that hides keys, and the products are quicker than the kernel."""
     if problem.dtype not in ("float32", "float64") or problem.softcap or problem.causal:
         return False
-    *_, queries, keys = problem.scores_shape
-    if queries > FEW or queries * keys > MANY_SCORES or not problem.q.numel() or not keys:
+    if not are_single(problem.q) or not 0 < problem.keys <= FEW_KEYS:
         return False
     others = (problem.past_k, problem.bias, problem.q_segments, problem.lengths, problem.sinks)
     unbounded = problem.left < 0 and problem.right < 0

@@ -55,7 +55,7 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
 
 def plain(q: Tensor, k: Tensor, v: Tensor, mask: Any, *options: Any) -> Tensor | None:
     """As `Path.plain`, for tensors whose memory nobody else has an eye on."""
-    if mask is not None and (q.dim() < 2 or q.shape[-2] <= _few.FEW):
+    if _few.are_single(q):
         return None
     tensors = (q, k, v) if mask is None else (q, k, v, mask)
     if q.dtype not in (torch.float32, torch.float64) or not _is_eager(tensors):
