@@ -1,14 +1,19 @@
 """Translating 1,000 sentences, beam 5 and greedy, against `transformers` and CTranslate2.
 
-    python benchmarks/decoding.py                     # 6.4M weights drawn at random, 16 tokens each
-    python benchmarks/decoding.py --model runs/mine   # a model of yours, which ends by itself
+    python benchmarks/decoding.py --data-dir DATA            # trains a model first, once
+    python benchmarks/decoding.py --data-dir DATA --model runs/mine
 
-One model of the same numbers for all, two threads, sources of 8 to 23 tokens. Weights drawn at
-random never end a sentence, so that every contestant computes the same 16 steps: what regard
-gains by dropping finished sentences is not in these numbers. `transformers` gets its sentences
-sorted by length, 64 at a time, in the type that its users get without asking (float32) and in
-bfloat16. CTranslate2 takes part where it is installed. Memory is the growth of the largest
-resident set of a process of its own.
+The test set of multi30k and one checkpoint for all, on as many threads as there are cores: 6.4M
+weights that see causally, so that `transformers` loads them unchanged. Without --model they are
+trained for two epochs, which takes ten minutes, into runs/for-decoding, where the next run finds
+them. Without the data (see docs/how-to/train.md for where it is looked for) the pocket corpus
+stands in for it.
+
+Everybody gets tokens, searches with the same beam, limit and kind of stopping, and gives tokens;
+their BLEU shows that they did the same work. `transformers` gets 32 sentences at a time, padded on
+the left, in the order of the file, as users do who take no more trouble; sorted by length; and
+sorted in bfloat16. CTranslate2 sorts and batches by itself. Memory is the growth of the largest
+resident set in a process of its own.
 """
 
 import argparse
@@ -16,101 +21,123 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from _measure import interleaved_medians
 
-BATCH = 64
-NEW_TOKENS = 16
-THREADS = 2
+BATCH = 32
+THREADS = os.cpu_count() or 1
+TRAINED = Path("runs/for-decoding")
+RECIPE = {"source_mask": "causal", "layers": 6, "vocabulary": 6000, "scale_embeddings": False,
+          "epochs": 2.0}  # fmt: skip
+Rows = list[list[int]]
+Contestant = Callable[[], Rows]
 
 
-def drawn_model(folder: Path) -> None:
-    """A causal Llama of 6.4M weights and 6,000 tokens."""
-    import torch
-    from tokenizers import Tokenizer, models
+class Task:
+    """What is to be translated, by which checkpoint, with which beam."""
 
-    from regard.model import Config, Transformer, save
+    def __init__(self, folder: Path, beam: int, many: int) -> None:
+        from regard.translation.corpora import read_corpus
+        from regard.translation.recipes import read_recipe
+        from regard.translation.tokenizer import Tokenizer
 
-    torch.manual_seed(0)
-    words = {f"t{number}": number for number in range(6000)}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="t0"))
-    model = Transformer(Config(vocabulary=6000, source_mask="causal"))
-    save(folder, model, files={"tokenizer.json": tokenizer.to_str()})
+        self.folder, self.beam = folder, beam
+        test = read_corpus(read_recipe(str(folder / "recipe.toml"))).test[:many]
+        self.tokenizer = Tokenizer.read(folder / "tokenizer.json")
+        self.sources = self.tokenizer.encode([source for source, _ in test])
+        self.references = [target for _, target in test]
 
+    def bleu(self, said: Rows) -> float:
+        from regard.translation.validating import score
 
-def drawn_sources(many: int, vocabulary: int) -> list[list[int]]:
-    import torch
-
-    rng = torch.Generator().manual_seed(1)
-    lengths = torch.randint(8, 24, (many,), generator=rng).tolist()
-    return [torch.randint(4, vocabulary, (n,), generator=rng).tolist() for n in lengths]
+        return float(score(self.tokenizer.decode(said), self.references).bleu)
 
 
-def regards(folder: Path, sources: list[list[int]], beam: int, dtype: str, new: int) -> Any:
+def regards(task: Task, dtype: str) -> Contestant:
     import torch
 
     from regard.model import load
     from regard.translation.decoding import Search, search
 
-    model = load(folder, getattr(torch, dtype))
-    how = Search(beam=beam, longest=new)
-    return lambda: search(model, sources, how)
+    model = load(task.folder, getattr(torch, dtype))
+    how = Search(beam=task.beam)
+    return lambda: [found[0].tokens for found in search(model, task.sources, how)]
 
 
-def theirs(folder: Path, sources: list[list[int]], beam: int, dtype: str, new: int) -> Any:
+def theirs(task: Task, dtype: str, by_length: bool) -> Contestant:
     import torch
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
-    config = model.config
-    rows = sorted(([1, *source, 2] for source in sources), key=len)
-    limit = {"max_new_tokens": new} if new else {"max_new_tokens": 64}
+    model = AutoModelForCausalLM.from_pretrained(task.folder, dtype=getattr(torch, dtype)).eval()
+    pad = model.config.pad_token_id
 
-    def generate() -> None:
-        for start in range(0, len(rows), BATCH):
-            some = rows[start : start + BATCH]
-            width = max(map(len, some))
-            ids = torch.tensor([[config.pad_token_id] * (width - len(row)) + row for row in some])
-            seen = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in some])
-            model.generate(ids, attention_mask=seen, num_beams=beam, do_sample=False, **limit)
+    def generate() -> Rows:
+        said: Rows = [[] for _ in task.sources]
+        for numbers in batches(task.sources, by_length):
+            rows = [[1, *task.sources[number], 2] for number in numbers]
+            width = max(map(len, rows))
+            ids = torch.tensor([[pad] * (width - len(row)) + row for row in rows])
+            seen = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
+            found = model.generate(
+                ids, attention_mask=seen, num_beams=task.beam, do_sample=False,
+                max_new_tokens=2 * width + 20,
+            )  # fmt: skip
+            for number, row in zip(numbers, found[:, width:].tolist(), strict=True):
+                said[number] = row
+        return said
 
     return generate
 
 
-def ctranslate2s(folder: Path, sources: list[list[int]], beam: int, dtype: str, new: int) -> Any:
+def batches(sources: Rows, by_length: bool) -> Iterator[list[int]]:
+    numbers = list(range(len(sources)))
+    if by_length:
+        numbers.sort(key=lambda number: -len(sources[number]))
+    for start in range(0, len(numbers), BATCH):
+        yield numbers[start : start + BATCH]
+
+
+def ctranslate2s(task: Task, dtype: str) -> Contestant:
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 
-    converted = folder / "ct2"
+    converted = task.folder / "ct2"
+    names = task.tokenizer.tokens(range(len(task.tokenizer)))
     if not converted.exists():
-        TransformersConverter(str(folder)).convert(str(converted))
+        TransformersConverter(str(task.folder)).convert(str(converted))
         words = json.loads((converted / "config.json").read_text())
-        words |= {"unk_token": "t0", "bos_token": "t1", "eos_token": "t3"}
+        words |= {"unk_token": names[0], "bos_token": names[1], "eos_token": names[3]}
         (converted / "config.json").write_text(json.dumps(words))
     generator = ctranslate2.Generator(
         str(converted), compute_type=dtype, intra_threads=THREADS, inter_threads=1
     )
-    rows = [[f"t{token}" for token in (1, *source, 2)] for source in sources]
-    limit = {"max_length": new, "min_length": new} if new else {"max_length": 64}
-    return lambda: generator.generate_batch(
-        rows, beam_size=beam, max_batch_size=BATCH, include_prompt_in_result=False, **limit
-    )
+    rows = [[names[token] for token in (1, *source, 2)] for source in task.sources]
+    limit = 2 * max(map(len, rows)) + 20
+
+    def generate() -> Rows:
+        found = generator.generate_batch(
+            rows, beam_size=task.beam, max_batch_size=BATCH, include_prompt_in_result=False,
+            max_length=limit,
+        )  # fmt: skip
+        return [each.sequences_ids[0] for each in found]
+
+    return generate
 
 
-CONTESTANTS: dict[str, tuple[Callable[..., Any], str]] = {
-    "regard": (regards, "bfloat16"),
-    "regard, float32": (regards, "float32"),
-    "transformers": (theirs, "float32"),
-    "transformers, bfloat16": (theirs, "bfloat16"),
-    "CTranslate2": (ctranslate2s, "float32"),
-    "CTranslate2, int8": (ctranslate2s, "int8"),
+CONTESTANTS: dict[str, tuple[Callable[..., Contestant], tuple[Any, ...]]] = {
+    "regard": (regards, ("bfloat16",)),
+    "regard, float32": (regards, ("float32",)),
+    "transformers": (theirs, ("float32", False)),
+    "transformers, sorted": (theirs, ("float32", True)),
+    "transformers, sorted, bfloat16": (theirs, ("bfloat16", True)),
+    "CTranslate2": (ctranslate2s, ("float32",)),
+    "CTranslate2, int8": (ctranslate2s, ("int8",)),
 }
 
 
@@ -120,17 +147,40 @@ def present() -> list[str]:
     return [name for name in CONTESTANTS if "CTranslate2" not in name or find_spec("ctranslate2")]
 
 
-def memory(name: str, folder: Path, many: int, beam: int, new: int) -> float:
+def made(name: str, task: Task) -> Contestant:
+    make, words = CONTESTANTS[name]
+    return make(task, *words)
+
+
+def trained(data_dir: str) -> Path:
+    """The checkpoint of this benchmark, trained if it is not there yet."""
+    from regard import FileError
+    from regard.translation._named import named_file
+    from regard.translation.recipes import read_recipe
+    from regard.translation.training import train
+
+    if not (TRAINED / "best" / "config.json").is_file():
+        recipe = read_recipe("multi30k").changed({**RECIPE, "data_dir": data_dir})
+        try:
+            named_file("multi30k", "train.fr", data_dir)
+        except FileError as missing:
+            print(f"{missing}: the pocket corpus stands in for it", file=sys.stderr)
+            recipe = read_recipe("pocket").changed({**RECIPE, "epochs": 1.0})
+        print(f"training a model into {TRAINED}: about ten minutes", file=sys.stderr)
+        train(recipe, TRAINED, lambda event, facts: None)
+    return TRAINED / "best"
+
+
+def memory(name: str, task: Task, many: int) -> float:
     """Megabytes by which the resident set of a new process grows while it translates."""
-    words = [sys.executable, __file__, "--alone", name, "--model", str(folder),
-             "--sentences", str(many), "--beam", str(beam), "--new", str(new)]  # fmt: skip
+    words = [sys.executable, __file__, "--alone", name, "--model", str(task.folder),
+             "--sentences", str(many), "--beam", str(task.beam)]  # fmt: skip
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     return float(done.stdout.split()[-1])
 
 
-def alone(name: str, folder: Path, sources: list[list[int]], beam: int, new: int) -> None:
-    make, dtype = CONTESTANTS[name]
-    translate = make(folder, sources, beam, dtype, new)
+def alone(name: str, task: Task) -> None:
+    translate = made(name, task)
     before = resident("VmRSS")
     translate()
     print(resident("VmHWM") - before)
@@ -145,44 +195,54 @@ def resident(line: str) -> float:
     raise SystemExit("memory is measured on Linux alone")
 
 
+def compared(task: Task, names: list[str], runs: int, many: int) -> dict[str, dict[str, float]]:
+    """Prints the table of one beam."""
+    ready = {name: made(name, task) for name in names}
+    said: dict[str, Rows] = {}
+    calls = {
+        name: lambda name=name, contestant=contestant: said.update({name: contestant()})
+        for name, contestant in ready.items()
+    }
+    seconds = interleaved_medians(calls, runs)
+    kind = "greedy" if task.beam == 1 else f"beam {task.beam}"
+    print(f"\n{len(task.sources):,} sentences, {kind}, median of {runs}; memory it grows by; BLEU")
+    found = {}
+    for name, took in seconds.items():
+        facts = {"seconds": took, "ratio": took / seconds[names[0]],
+                 "megabytes": memory(name, task, many), "bleu": task.bleu(said[name])}  # fmt: skip
+        print(f"{name:32}{took:7.2f} s {facts['ratio']:6.2f}x {facts['megabytes']:7.0f} MB"
+              f" {facts['bleu']:6.1f}", flush=True)  # fmt: skip
+        found[name] = facts
+    return found
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, help="a checkpoint that transformers can load")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", default="", help="where multi30k lies")
+    parser.add_argument("--model", type=Path, help="a run or checkpoint that sees causally")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--beam", type=int)
-    parser.add_argument("--new", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--beam", type=int, help="this one alone (default: 5, then greedy)")
+    parser.add_argument("--only", nargs="+", choices=CONTESTANTS, help="these contestants alone")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    said = parser.parse_args()
 
     import torch
 
+    from regard.translation.translating import find_checkpoint
+
     torch.set_num_threads(THREADS)
-    with tempfile.TemporaryDirectory() as made:
-        folder = arguments.model or Path(made) / "drawn"
-        if arguments.model is None:
-            drawn_model(folder)
-        new = arguments.new if arguments.new is not None else 0 if arguments.model else NEW_TOKENS
-        vocabulary = json.loads((folder / "config.json").read_text())["vocab_size"]
-        sources = drawn_sources(arguments.sentences, vocabulary)
-        if arguments.alone:
-            alone(arguments.alone, folder, sources, arguments.beam, new)
-            return
-        found = {}
-        for beam in (arguments.beam,) if arguments.beam else (5, 1):
-            ready = {}
-            for name in present():
-                make, dtype = CONTESTANTS[name]
-                ready[name] = make(folder, sources, beam, dtype, new)
-            seconds = interleaved_medians(ready, arguments.runs)
-            kind = "greedy" if beam == 1 else f"beam {beam}"
-            print(f"\n{arguments.sentences:,} sentences, {kind}")
-            grown = {name: memory(name, folder, arguments.sentences, beam, new) for name in seconds}
-            for name, took in seconds.items():
-                print(f"{name:24} {took:8.2f} s   {took / seconds['regard']:5.2f}x"
-                      f"   {grown[name]:7.0f} MB")  # fmt: skip
-            found[f"beam {beam}"] = {"seconds": seconds, "megabytes": grown}
-    print(json.dumps({"cores": os.cpu_count(), "sentences": arguments.sentences, **found}))
+    folder = find_checkpoint(said.model) if said.model else trained(said.data_dir)
+    if said.alone:
+        alone(said.alone, Task(folder, said.beam, said.sentences))
+        return
+    found = {
+        f"beam {beam}": compared(
+            Task(folder, beam, said.sentences), said.only or present(), said.runs, said.sentences
+        )
+        for beam in ((said.beam,) if said.beam else (5, 1))
+    }
+    print(json.dumps({"threads": THREADS, "sentences": said.sentences, **found}))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import sys
 
 EXTRAS = ("torch", "matplotlib", "sympy", "flint", "distributed", "pyarrow")
 HEAVY = (*EXTRAS, "numpy", "rich")
+# What a solution printed as text has no use for: each would slow the start of every other one.
+UNUSED = (*EXTRAS, "json", "rich", "tempfile", "regard.exercises.reading", "regard.graph.cost")
 
 REFUSE_EXTRAS = f"""
 import sys
@@ -52,3 +54,12 @@ def test_the_base_install_solves_an_exercise() -> None:
         "sys.exit(regard.cli.main())"
     )
     assert "weights" in solution.lower()
+
+
+def test_solving_loads_nothing_that_it_does_not_use() -> None:
+    printed = run_python(
+        "import sys, regard.cli\n"
+        "regard.cli.main(['solve', 'unscaled-self-attention'])\n"
+        f"print([module for module in {UNUSED!r} if module in sys.modules])"
+    )
+    assert printed.splitlines()[-1] == "[]"

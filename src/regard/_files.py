@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Reading files that a user names; writing files so that nobody ever sees half of one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,38 @@ from regard._errors import FileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+LARGEST = 10_000_000  # bytes: nobody writes a larger assignment, or larger answers
+
+
+def read_bytes(path: str | Path, what: str, most: int = LARGEST) -> bytes:
+    """The content of a file; `what` is how messages call it: "solve: 'a.md'"."""
+    if Path(path).is_dir():
+        raise FileError(f"{what} is a folder; pass a file")
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise FileError(f"{what} cannot be read: {error.strerror}") from error
+    if len(content) > most:
+        raise FileError(f"{what} has more than {most:,} bytes")
+    return content
+
+
+def as_text(content: bytes, what: str) -> str:
+    """UTF-8, with or without its mark, whose lines end with a line feed alone."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{what} is no UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_text(path: str | Path, what: str) -> str:
+    return as_text(read_bytes(path, what), what)
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:

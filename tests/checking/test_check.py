@@ -165,6 +165,38 @@ def test_what_cannot_be_judged_is_not_called_wrong(given: Any, words: str) -> No
         assert finding.verdict == Verdict.UNGRADABLE
 
 
+@pytest.mark.parametrize("digits", [2, 1, 0])
+def test_percentages_are_told_as_such(digits: int) -> None:
+    shares = softmax(X @ WQ @ (X @ WK).T)
+    written = np.vectorize(lambda share: f"{100 * share:.{digits}f}")(shares).tolist()
+    finding = check(EXERCISE, right() | {"weights": written}).findings[4]
+    assert finding.verdict == Verdict.SLIP
+    assert "percentages: write shares of 1" in finding.judgement.words
+
+
+def test_small_numbers_are_no_percentages() -> None:
+    trace = regard.work("attention", Q=[[9.0]], K=[[0.0], [1.0]], V=[[1.0], [2.0]], scale=1)
+    (finding,) = check(trace, {"weights": [[1, 0]]}).findings
+    assert "percentages" not in finding.judgement.words
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([["0,25", "0,5"]], "'0,25' is no number. Write decimals with a point, such as 0.25"),
+        ([["25%", "75 %"]], "'25%' is no number. Write shares of 1, such as 0.25 for 25%"),
+        # [0,32, 0,25, 0,43] are six numbers
+        ([[0, 32, 0, 25, 0, 43]] * 3, "3×6 was read, but 3×3 is wanted. Write decimals with a po"),
+        ([[0.5, 32, 0, 25, 0, 43]] * 3, "3×6 was read, but 3×3 is wanted."),
+    ],
+)
+def test_decimal_commas_and_percent_signs_get_a_hint(given: Any, words: str) -> None:
+    finding = check(EXERCISE, right() | {"weights": given}).findings[4]
+    assert finding.verdict == Verdict.UNGRADABLE
+    assert words in finding.judgement.words
+    assert ("decimals" in words) == ("decimals" in finding.judgement.words)
+
+
 def test_whole_numbers_are_too_coarse() -> None:
     trace = regard.solve("scaled-attention-by-hand").trace
     (coarse,) = check(trace, {"scaled": [[3, 2, 1], [5, 3, 1]]}).findings

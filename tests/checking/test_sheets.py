@@ -175,6 +175,26 @@ def test_decimal_commas_of_latex_are_read(tmp_path: Path) -> None:
     assert check(EXERCISE, tmp_path / "a.tex").findings[0].verdict.name == "RIGHT"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", "Q =\n\n| | |\n|-|-|\n| 0,5 | 1 |\n| 2 | 3 |\n"),
+        ("a.tex", r"$Q = \begin{pmatrix} 0,5 & 1 \\ 2 & 3 \end{pmatrix}$"),
+        ("a.csv", "0,5;1,5\n2,5;3,5\n"),
+    ],
+)
+def test_decimal_commas_of_texts_get_a_hint(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    report = check(EXERCISE, tmp_path / name, step="Q")
+    assert "Write decimals with a point, such as 0.25" in report.findings[0].judgement.words
+
+
+def test_percent_signs_of_texts_get_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A = [[32%, 68%], [50%, 50%]]\n", encoding="utf-8")
+    report = check(EXERCISE, tmp_path / "a.md", step="weights")
+    assert "Write shares of 1, such as 0.25" in report.findings[0].judgement.words
+
+
 def test_a_sheet_without_names_says_how_to_write_them(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"{Q}", encoding="utf-8")
     told = check(EXERCISE, tmp_path / "a.txt").to_text(width=200)

@@ -64,6 +64,8 @@ def test_the_mistakes_that_an_exercise_can_show(capsys: pytest.CaptureFixture[st
         (["check", EXERCISE, "nothing.toml"], "cannot be read"),
         (["check", "no-exercise", "a.toml"], "no exercise of the library"),
         (["check", EXERCISE, "-", "--step", "contxt"], "did you mean 'context'"),
+        (["new", "attention", "--format", "pdf"], "--format is of the sheets in a folder: say --o"),
+        (["new", "attention", "--format", "pdf", "-o", "a.toml"], "--format is of the sheets"),
         (["new", "self-atention"], "did you mean 'self-attention'"),
         (["new", "attention", "--format", "docx", "-o", "sheets"], "'markdown', 'latex', 'pdf'"),
     ],

@@ -35,6 +35,27 @@ def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "<svg" in page.read_text(encoding="utf-8")
 
 
+def test_latex_shows_the_figure_that_is_written_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    command = ["explore", "norm-noise", "--samples", "200", "--format", "latex"]
+    page = tmp_path / "swings.tex"
+    assert main([*command, "--output", str(page)]) == 0
+    assert r"\includegraphics[width=\linewidth]{swings-figure.pdf}" in page.read_text("utf-8")
+    assert (tmp_path / "swings-figure.pdf").read_bytes().startswith(b"%PDF")
+    named = tmp_path / "figures" / "own.png"
+    named.parent.mkdir()
+    assert main([*command, "--output", str(page), "--figure", str(named)]) == 0
+    assert r"{figures/own.png}" in page.read_text("utf-8")
+    assert len(list(tmp_path.iterdir())) == 3
+    capsys.readouterr()
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "includegraphics" not in printed.partition(r"\begin{document}")[2]
+    assert "Figure, to be saved as a file of its own" in printed
+
+
 def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", "norm-noise", "--samples", "200", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -74,7 +95,7 @@ def test_a_sweep_falls_short_when_a_point_fails(capsys: pytest.CaptureFixture[st
     assert main([*command, "n=2,4", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["table"]) == 2
     assert main([*command, "n=2,17", "--keep-going"]) == 1
-    assert "17 keys cannot be orthogonal" in capsys.readouterr().err
+    assert "regard: n = 17 failed: `n` = 17 keys cannot be orthogonal" in capsys.readouterr().err
     assert main([*command, "n=2,17"]) == 2
 
 

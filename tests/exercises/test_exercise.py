@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 
 from regard import ExerciseError, FileError
 from regard._errors import NoSuchExerciseError
+from regard._files import LARGEST
 from regard.exercises import library_names, load_exercise, read_exercise
 from regard.exercises._checks import CHECKS
 from regard.exercises._draft import Said, exercise_from, to_toml
@@ -438,7 +439,7 @@ BROKEN = [
 
 
 def beside(name: str) -> str:
-    raise FileNotFoundError(2, "No such file", name)
+    raise FileError(f"{name!r} cannot be read: No such file")
 
 
 @cache
@@ -651,17 +652,14 @@ tensors = [
         read(text)
 
 
-def test_programs_beside_have_the_size_limit_of_exercises(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("regard.exercises._library.LARGEST_FILE", 1000)
-    (tmp_path / "mine.py").write_text("#" * 1001, encoding="utf-8")
+def test_programs_beside_have_the_size_limit_of_exercises(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("#" * (LARGEST + 1), encoding="utf-8")
     path = tmp_path / "mine.toml"
     path.write_text(SMALL.replace(LAST, 'program = "mine.py"'), encoding="utf-8")
-    with pytest.raises(ExerciseError, match=r"line 19: 'mine.py' .* has more than 1,000 bytes"):
+    with pytest.raises(ExerciseError, match=r"line 19: 'mine.py' has more than 10,000,000 bytes"):
         load_exercise(path)
-    path.write_text(SMALL + "#" * 1000, encoding="utf-8")
-    with pytest.raises(FileError, match=r"mine.toml' has more than 1,000 bytes"):
+    path.write_text(SMALL + "#" * LARGEST, encoding="utf-8")
+    with pytest.raises(FileError, match=r"mine.toml' has more than 10,000,000 bytes"):
         load_exercise(path)
 
 

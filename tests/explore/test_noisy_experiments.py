@@ -41,6 +41,19 @@ def test_a_wrong_prediction_of_the_noise_is_rejected() -> None:
     assert abs(row["error"] - wrong["predicted_error"]) > 5 * row["error_se"]
 
 
+def test_one_alpha_is_told_once() -> None:
+    one = noise(alpha=0.01, samples=500)
+    assert one.finding.count("α = 0.01") == 1
+    assert "error_at_largest_alpha" not in one.facts
+    few = noise(alpha=(1e-6, 1e-5), samples=500)
+    assert few.facts["error_at_largest_alpha"] == few.table["error"][-1]
+    assert "First the balance goes" not in few.finding
+    lost = noise(alpha=(1e-4, 0.02), samples=500).finding
+    assert "First the balance goes" in lost
+    assert "then the focus" not in lost
+    assert "then the focus" in noise(alpha=(1e-4, 10), samples=500).finding
+
+
 # ---- norm-noise
 
 
@@ -92,6 +105,27 @@ def test_the_finding_says_what_was_found() -> None:
     assert "do not follow the law" in strong.finding
 
 
+def test_the_cause_of_the_swings_is_the_one_that_is_there() -> None:
+    still = norm_noise(tau=0, samples=2_000).finding
+    assert "moves with the noise on the keys" in still
+    assert "the length of k_a" not in still
+    # The difference of two scores with the variances (2α + τ)β² and 2αβ².
+    assert f"= {8 * sqrt(4 * 1e-4):.2f}." in still
+    strong = norm_noise(tau=0, alpha=0.5, samples=2_000)
+    assert "the noise decides which key wins all of the weight" in strong.finding
+    others = round(100 * (1 - strong.facts["mean_a"] - strong.facts["mean_b"]))
+    assert f"keys other than a and b have {others} % of it" in strong.finding
+    assert "k_a is long" not in strong.finding
+    assert "when k_a is long it wins" in norm_noise(samples=2_000).finding
+
+
+def test_a_weight_that_is_always_small_does_not_swing() -> None:
+    even = norm_noise(n=64, d=64, beta=0.01, samples=1_000)
+    assert even.facts["near_one_value"] == 1
+    assert "moves with the length" in even.finding
+    assert even.plot.panels[0].title == "One head"
+
+
 def test_scores_that_are_far_apart_have_finite_odds() -> None:
     keys = NoisyKeys(5, 7, 1e-4, 0.5)
     near, far = (_measured(keys, beta, 2_000, None, "products", 3) for beta in (60.0, 6_000.0))
@@ -100,6 +134,34 @@ def test_scores_that_are_far_apart_have_finite_odds() -> None:
 
 
 # ---- two heads
+
+
+def titles(**options: float) -> list[str]:
+    return [panel.title for panel in two_heads(heads=2, samples=2_000, **options).plot.panels]  # type: ignore[arg-type]
+
+
+def test_titles_say_what_the_samples_show() -> None:
+    assert titles()[:2] == ["One head: swings", "2 heads: steady"]
+    assert titles(tau=0)[:2] == ["One head", "2 heads: steady"]
+    assert titles(tau=0, alpha=0.5)[:2] == ["One head: swings", "2 heads"]
+    assert titles(beta=0.5)[:2] == ["One head", "2 heads"]
+
+
+def test_what_heads_gain_is_said_as_it_was_measured() -> None:
+    usual = two_heads(heads=2, samples=2_000)
+    assert "the rms error of the context falls from" in usual.finding
+    assert "Only the head that looks for a feels the length of k_a" in usual.finding
+    weak = two_heads(heads=2, beta=0.5, samples=2_000)
+    errors = weak.table["rms_error"]
+    assert errors[1] > errors[0]
+    assert f"rises from {errors[0]:.3f} to {errors[1]:.3f}" in weak.finding
+    assert "β = 0.5 is too small for heads that look for one value each" in weak.finding
+    strong = two_heads(heads=2, tau=0, alpha=0.5, samples=2_000).finding
+    assert "The noise is too strong for heads" in strong
+    still = two_heads(heads=2, tau=0, samples=2_000).finding
+    assert "No key is longer than another (τ = 0)" in still
+    assert "points away" not in still
+    assert "0.0000" not in still
 
 
 def test_two_heads_hold_the_context_where_it_was_wanted() -> None:

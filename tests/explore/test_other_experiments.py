@@ -32,6 +32,23 @@ def test_the_variance_of_products_is_d_and_dividing_by_its_root_keeps_everything
     assert scaled["vanished"][-1] == 0
 
 
+def test_scores_saturate_in_words_where_they_do_in_numbers() -> None:
+    def titles(*d: int) -> list[str]:
+        return [panel.title for panel in scale(d=d, n=16, samples=500).plot.panels]
+
+    assert titles(4, 256) == [
+        "Undivided scores grow", "The softmax saturates", "The gradient vanishes"
+    ]  # fmt: skip
+    calm = ["How even the weights are", "How the weights answer"]
+    assert titles(4) == ["The spread of the scores", *calm]
+    assert titles(2, 4) == ["Undivided scores grow", *calm]
+    one, several = scale(d=4, n=16, samples=500), scale(d=(4, 256), n=16, samples=500)
+    assert "saturates" not in one.plot.caption
+    assert "for every d" not in one.finding
+    assert "saturates" in several.plot.caption
+    assert "for every d" in several.finding
+
+
 def test_a_wrong_scale_is_rejected() -> None:
     """Dividing by d instead of √d would leave more entropy than was measured."""
     row = next(iter(scale(d=17, n=11, samples=4000).table.where(scale="divided by √d")))
@@ -56,6 +73,15 @@ def test_the_entropy_follows_the_temperature() -> None:
 
 
 # ---- softmax bottleneck
+
+
+def test_one_temperature_is_told_once() -> None:
+    one = temperature(n=8, temperature=2.0, samples=200)
+    assert one.finding.count("at T = 2") == 1
+    assert "rises" not in one.finding
+    assert "entropy_at_hottest" not in one.facts
+    several = temperature(n=8, temperature=(0.5, 2), samples=200)
+    assert several.facts["entropy_at_hottest"] == several.table["entropy"][-1]
 
 
 def test_the_sharpest_weight_is_the_bound_and_dilutes_as_the_context_grows() -> None:

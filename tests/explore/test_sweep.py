@@ -33,12 +33,14 @@ def test_each_row_is_the_experiment_with_its_seed() -> None:
 
 
 def test_what_cannot_be_run_is_reported_and_the_rest_is_run() -> None:
-    with pytest.raises(JobError, match="17 keys cannot be orthogonal"):
-        sweep("norm-noise", {"n": (17, 2)}, samples=100)
+    grid = {"n": (17, 2), "beta": (3,)}
+    message = r"^sweep of norm-noise: n = 17, beta = 3 failed: `n` = 17 keys cannot be orthogonal"
+    with pytest.raises(JobError, match=message):
+        sweep("norm-noise", grid, samples=100)
     swept = sweep("norm-noise", {"n": (17, 2)}, samples=100, keep_going=True)
     assert swept.table["n"].tolist() == [2]
     assert "17 keys cannot be orthogonal" in str(swept.failures[0].failure)
-    assert "17 keys" in swept.to_text(width=80)
+    assert "Note: n = 17 failed: `n` = 17 keys cannot" in swept.to_text(width=80)
 
 
 def test_a_sweep_is_shown_and_drawn() -> None:

@@ -10,20 +10,7 @@ import pytest
 from regard.cli import main
 from regard.grading._sandbox import Isolation
 
-ONE = """
-import numpy as np
-
-def self_attention(X, Wq, Wk, Wv):
-    scores = (X @ Wq) @ (X @ Wk).T / np.sqrt(Wk.shape[1])
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    return weights @ (X @ Wv), weights
-
-def multi_head_attention(X, Wq, Wk, Wv, H):
-    parts = [np.split(W, H, axis=1) for W in (Wq, Wk, Wv)]
-    heads = [self_attention(X, *part) for part in zip(*parts)]
-    return np.concatenate([head[0] for head in heads], axis=1), [head[1] for head in heads]
-"""
+ONE = (Path(__file__).with_name("programs") / "multi_head.py").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -66,3 +53,23 @@ def test_one_that_stops_is_apart_with_its_reason(compare) -> None:  # type: igno
     code, said = compare(ONE, ONE.replace("return weights @", "return weight @"))
     assert code == 1
     assert "other.py: NameError: name 'weight' is not defined (line 8)" in said
+
+
+def test_what_stops_a_whole_program_is_told_once(compare) -> None:  # type: ignore[no-untyped-def]
+    broken = ONE.replace("return weights @", "return weights @@")
+    code, said = compare(ONE, broken)
+    assert code == 1
+    assert said.count("SyntaxError") == 1
+    assert "✗ apart  the whole program  other.py: SyntaxError: invalid syntax (line 8)" in said
+    assert said.endswith("Of the whole program there is nothing to compare.\n")
+    code, said = compare(broken, broken)
+    assert code == 1
+    assert "one.py: SyntaxError" in said
+
+
+def test_a_function_that_is_missing_is_told_once_and_the_others_are_compared(compare) -> None:  # type: ignore[no-untyped-def]
+    code, said = compare(ONE, ONE.replace("def multi_head_attention", "def multi_head"))
+    assert code == 1
+    assert said.count("NameError") == 1
+    assert said.count("✓ same   self_attention: weights") == 4
+    assert said.endswith("Of multi_head_attention there is nothing to compare.\n")

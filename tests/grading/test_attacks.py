@@ -269,7 +269,7 @@ def test_lies_about_what_happened_are_graded_like_anything_else(
     [
         ("import os; os._exit(0)", "failed", "ended the program"),
         ("import time; time.sleep(1000)", "failed", "longer than 2 seconds"),
-        ("open('/work/solution').read()", "failed", "No such file"),
+        ("open('/home/teacher/solution.py').read()", "failed", "No such file"),
         ("return X * 0, X @ X.T * 0", "graded", "shape|differ"),
     ],
 )

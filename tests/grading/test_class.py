@@ -323,7 +323,8 @@ def test_one_folder_is_one_submission_for_a_platform(submissions: Path, tmp_path
     ("arguments", "message"),
     [
         ([], "name submissions"),
-        (["x.toml", "--jobs", "many"], '--jobs must be a whole number or "all"'),
+        (["x.toml", "--jobs", "many"], '--jobs must be a whole number of at least 1, or "all"'),
+        (["x.toml", "--jobs", "0"], "--jobs must be a whole number of at least 1, or"),
         (["x.toml", "--seconds", "0"], "--seconds must be above 0"),
         (["x.toml", "y.toml", "--against", "z.py"], "name one submission"),
         (["x.toml", "--export", "moodle"], "leave submissions out"),

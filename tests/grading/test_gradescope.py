@@ -17,20 +17,7 @@ from regard import OptionError
 from regard.exercises import load_exercise
 from regard.grading._gradescope import autograder
 
-RIGHT = """
-import numpy as np
-
-def self_attention(X, Wq, Wk, Wv):
-    scores = (X @ Wq) @ (X @ Wk).T / np.sqrt(Wk.shape[1])
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    return weights @ (X @ Wv), weights
-
-def multi_head_attention(X, Wq, Wk, Wv, H):
-    parts = [np.split(W, H, axis=1) for W in (Wq, Wk, Wv)]
-    heads = [self_attention(X, *part) for part in zip(*parts)]
-    return np.concatenate([head[0] for head in heads], axis=1), [head[1] for head in heads]
-"""
+RIGHT = (Path(__file__).with_name("programs") / "multi_head.py").read_text(encoding="utf-8")
 
 
 def test_the_zip_has_what_gradescope_wants_at_its_root() -> None:

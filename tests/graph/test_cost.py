@@ -156,7 +156,9 @@ def test_every_kind_can_be_counted_without_numbers(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "sizes", "message"),
     [
-        ("attention", {"n_x": 3}, "no size 'n_x'.*did you mean 'n_"),
+        ("attention", {"n_x": 3}, "no size or option 'n_x'.*did you mean 'n_"),
+        ("attention", {"casual": True}, "no size or option 'casual': did you mean 'causal'"),
+        ("attention", {"bogus": 1}, "no size or option 'bogus': known: d_k, .*scale, causal"),
         ("attention", {"n_q": 0}, "n_q must be at least 1, but 0"),
         ("atention", {}, "did you mean 'attention'"),
     ],

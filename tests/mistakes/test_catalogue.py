@@ -48,9 +48,9 @@ def test_a_mistake_has_a_name() -> None:
 def library_runs() -> Iterator[tuple[str, Run, tuple[str, ...]]]:
     for name in regard.library_names():
         checker = checker_for(name)
-        for variant in checker.exercise.variants:
+        for variant in checker.asking.exercise.variants:
             try:
-                steps, trace = checker.asked_in(variant), checker.trace(variant)
+                steps, trace = checker.asking.asked_in(variant), checker.asking.trace(variant)
             except MissingExtraError:
                 continue
             if steps:

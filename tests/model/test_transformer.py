@@ -40,12 +40,26 @@ def test_a_prefix_of_nothing_is_causal(tokens: Any) -> None:
     torch.testing.assert_close(model(tokens, prefix=torch.zeros(3).long()), model(tokens))
 
 
-def test_a_mask_says_the_same_as_a_prefix(tokens: Any) -> None:
-    model, prefix = small(), torch.tensor([7, 4, 11])
+@pytest.fixture(params=["kernel", "products"])
+def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways in which tokens that say what they may see are attended for."""
+    if request.param == "products":
+        monkeypatch.setattr("regard.model._transformer.has_kernel", lambda *given: False)
+
+
+@torch.no_grad()
+def seeing(model: Any, tokens: Any, seen: Any, places: Any) -> Any:
+    cache = Cache(model.config, *tokens.shape, dtype=torch.float64)
+    return model(tokens, seen=seen.expand(3, -1, -1).contiguous(), places=places, cache=cache)
+
+
+@pytest.mark.usefixtures("way")
+def test_what_is_seen_says_the_same_as_a_prefix(tokens: Any) -> None:
+    model, prefix = small("llama, grouped"), torch.tensor([7, 4, 11])
     at = torch.arange(17)
-    mask = (at <= at[:, None]) | (at < prefix[:, None, None])
-    with_mask = model(tokens, mask=mask[:, None])
-    torch.testing.assert_close(with_mask, model(tokens, prefix=prefix))
+    seen = (at <= at[:, None]) | (at < prefix[:, None, None])
+    found = seeing(model, tokens, seen, at.expand(3, -1))
+    torch.testing.assert_close(found, model(tokens, prefix=prefix))
 
 
 def test_the_cache_changes_nothing(shape: str, tokens: Any) -> None:
@@ -62,17 +76,18 @@ def test_a_cache_that_keeps_some_rows(tokens: Any) -> None:
     cache = Cache(model.config, 3, 17, dtype=torch.float64)
     with torch.no_grad():
         model(tokens[:, :9], cache=cache)
-        cache.keep(torch.tensor([2, 0]))
-        rest = model(tokens[[2, 0], 9:], cache=cache)
-        torch.testing.assert_close(rest, model(tokens)[[2, 0], 9:])
+        cache.keep(torch.tensor([1, 2]))
+        rest = model(tokens[1:, 9:], cache=cache)
+        torch.testing.assert_close(rest, model(tokens)[1:, 9:])
 
 
+@pytest.mark.usefixtures("way")
 def test_tokens_may_stand_anywhere(shape: str, tokens: Any) -> None:
-    """With a mask and places of its own, an order of the tokens means nothing."""
+    """With places of its own and what each sees, an order of the tokens means nothing."""
     model, order = small(shape), torch.randperm(17)
     causal = torch.ones(17, 17).tril().bool()
-    how = {"mask": causal[order][:, order], "places": order.expand(3, -1)}
-    torch.testing.assert_close(model(tokens[:, order], **how), model(tokens)[:, order])
+    found = seeing(model, tokens[:, order], causal[order][:, order], order.expand(3, -1))
+    torch.testing.assert_close(found, model(tokens)[:, order])
 
 
 def test_too_many_tokens_are_refused() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard._errors import OptionError, ShapeError
@@ -107,7 +107,12 @@ def test_decimals_round_as_python_does(value: float, digits: int) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool), st.integers(1, 17))
+@example(11.0, 1)
 def test_significant_digits_round_as_decimal_does(value: float, digits: int) -> None:
+    typed = Decimal(format(value, ".14g"))
+    if typed == int(typed) and abs(typed) < 10**6:
+        assert shown(value, "significant", digits).replace("−", "-") == str(int(typed))
+        return
     exact = Decimal(value)
     quantum = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     written = Decimal(shown(value, "significant", digits).replace("−", "-"))

@@ -17,6 +17,14 @@ from regard.translation.decoding import Hypothesis, Search, search  # noqa: E402
 torch.set_num_threads(1)
 
 
+@pytest.fixture(params=["kernel", "products"])
+def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the kernel's step, and without it as on other devices."""
+    if request.param == "products":
+        for room in ("regard.model._transformer", "regard.translation.decoding"):
+            monkeypatch.setattr(f"{room}.has_kernel", lambda *given: False)
+
+
 def small(**options: Any) -> Any:
     sizes = {"vocabulary": 11, "width": 14, "layers": 2, "heads": 2, "head_dim": 6, "hidden": 17,
              "longest": 61, "kv_heads": 1}  # fmt: skip
@@ -88,6 +96,7 @@ def plain_beam(model: Any, source: list[int], beam: int, longest: int) -> list[H
     return sorted(done, key=lambda each: -each.score)[:beam]
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("mask", ["prefix", "causal"])
 @pytest.mark.parametrize("beam", [2, 3, 5])
 def test_batch_and_cache_change_nothing(beam: int, mask: str) -> None:
@@ -100,6 +109,7 @@ def test_batch_and_cache_change_nothing(beam: int, mask: str) -> None:
         assert scores == pytest.approx([each.score for each in wanted], rel=1e-5)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     "how",
     [
@@ -120,6 +130,34 @@ def test_batching_equals_one_by_one(how: Search, monkeypatch: pytest.MonkeyPatch
             [each.tokens for each in one] for one in alone
         ]
     assert len({len(one[0].tokens) for one in alone}) > 3, "too alike to test anything"
+
+
+@pytest.fixture
+def threads() -> Any:
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(1)
+
+
+@pytest.mark.usefixtures("threads")
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every thread searches batches of its own, and all of them together give the same."""
+    model, sources, how = small(), some_sources(53), Search(beam=3, best=3)
+    together = search(model, sources, how)
+    assert torch.get_num_threads() == 3
+    monkeypatch.setattr("regard.translation.decoding.MOST_WORKERS", 1)
+    assert search(model, sources, how) == together
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_fails_in_a_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(beams: Any) -> None:
+        raise MemoryError("no room for it")
+
+    monkeypatch.setattr("regard.translation.decoding._Beams.run", fail)
+    with pytest.raises(MemoryError, match="no room for it"):
+        search(small(), some_sources(53), Search())
+    assert torch.get_num_threads() == 3
 
 
 def test_greedy_takes_the_likeliest_token() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard._errors import FileError
+from regard._files import read_text
 
 ID_COLUMNS = ("id", "student", "student id", "student_id", "sid", "username", "user", "email",
               "matriculation", "number")  # fmt: skip
@@ -38,17 +39,7 @@ def seed_of(seed: int, student: Student) -> int:
 def read_roster(source: str | PathLike[str]) -> list[Student]:
     """The students of a CSV file: a column of ids, and a column of names if there is one."""
     path = Path(fspath(source))
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileError(
-            f"new: the roster {str(path)!r} cannot be read: {error.strerror}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise FileError(
-            f"new: the roster {str(path)!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
-        ) from error
-    lines = text.splitlines()
+    lines = read_text(path, f"new: the roster {str(path)!r}").splitlines()
     parted = max(",;\t", key=next(filter(str.strip, lines), "").count)  # as spreadsheets write it
     students = list(_students(list(csv.reader(lines, delimiter=parted)), path.name))
     if not students:

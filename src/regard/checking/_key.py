@@ -137,7 +137,15 @@ class _Judging:
             turned = "; this is the shape of its transpose" if (
                 answer.shape == wanted.shape[:-2] + wanted.shape[-2:][::-1]
             ) else ""  # fmt: skip
-            return f"{_size(answer.shape)} was read, but {_size(wanted.shape)} is wanted{turned}."
+            commas = ". Write decimals with a point, not a comma" if (
+                answer.shape[:-1] == wanted.shape[:-1]
+                and answer.shape[-1:] == (2 * wanted.shape[-1],)
+                and np.array_equal(answer.values, np.round(answer.values))
+            ) else ""  # fmt: skip
+            return (
+                f"{_size(answer.shape)} was read, but {_size(wanted.shape)} is wanted"
+                f"{turned or commas}."
+            )
         if np.isnan(answer.values).any():
             place = tuple(int(i) for i in np.argwhere(np.isnan(answer.values))[0])
             return f"There is no number (NaN) at {place_words(place)}."

@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from os import PathLike, fspath
@@ -17,29 +17,13 @@ from typing import Any
 import numpy as np
 
 from regard._errors import FileError
-from regard.checking._text import Wanted, read_text
+from regard._files import as_text, read_bytes
+from regard.checking._text import Item, Wanted, read_text
 from regard.exercises import Source
 
-LARGEST_FILE = 10_000_000  # bytes; nobody's answers are larger
 LARGEST_ARRAY = 1_000_000  # numbers
 LONGEST = 400  # digits before or after the point; float64 holds no more
 TEXT_ENDINGS = (".md", ".tex", ".txt", ".m", ".py", ".csv", "")
-
-
-@dataclass(frozen=True)
-class Item:
-    """One value: the words under which it stands, and where that was.
-
-    `near` is the label of the question below which it stands in a text; `head` counts from 0.
-    `problem` says why there is no value.
-    """
-
-    path: tuple[str, ...]
-    value: Any
-    where: str
-    near: str = ""
-    head: int | None = None
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,17 +67,12 @@ def _exact(value: Any) -> Any:
 def read_sheet(source: str | PathLike[str], wanted: Wanted, step: str = "") -> Sheet:
     """The answers in a file; `step` is what a file with one array alone answers."""
     path = Path(fspath(source))
-    data = _bytes(path)
+    what = f"check: {str(path)!r}"
+    data = read_bytes(path, what)
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
         return Sheet(path.name, tuple(_arrays(data, path.name, ending, step)))
-    try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        raise FileError(
-            f"check: {str(path)!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
-        ) from error
-    return parse_sheet(text, path.name, wanted, step)
+    return parse_sheet(as_text(data, what), path.name, wanted, step)
 
 
 def parse_sheet(text: str, name: str, wanted: Wanted, step: str = "") -> Sheet:
@@ -115,31 +94,7 @@ def parse_sheet(text: str, name: str, wanted: Wanted, step: str = "") -> Sheet:
             f"from {', '.join(e for e in TEXT_ENDINGS if e)}"
         )
     found = read_text(text, wanted, step)
-    items = (
-        Item(
-            each.path,
-            each.values,
-            f"{name}, line {each.line}",
-            each.near,
-            each.head,
-            each.problem,
-        )
-        for each in found
-    )  # fmt: skip
-    return Sheet(name, tuple(items))
-
-
-def _bytes(path: Path) -> bytes:
-    if path.is_dir():
-        raise FileError(f"check: {str(path)!r} is a folder; pass a file")
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FileError(f"check: {str(path)!r} cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST_FILE:
-        raise FileError(f"check: {str(path)!r} has more than {LARGEST_FILE:,} bytes")
-    return data
+    return Sheet(name, tuple(replace(each, where=f"{name}, {each.where}") for each in found))
 
 
 def _arrays(data: bytes, name: str, ending: str, step: str) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from regard.checking._check import Checker
+from regard.checking._asking import Asking
 from regard.mistakes import Discrimination, discriminate, mistake_named
 from regard.show.document import Block, Document, Heading, Paragraph, Table
 from regard.show.shown import Shown
@@ -18,16 +18,16 @@ from regard.show.shown import Shown
 class ShownMistakes(Shown):
     """What `discriminate` says about each computation of an exercise."""
 
-    checker: Checker
+    asking: Asking
 
     @cached_property
     def found(self) -> dict[str, Discrimination]:
         """By variant; only those in which steps are asked for."""
         asked = {
-            variant: self.checker.asked_in(variant) for variant in self.checker.exercise.variants
+            variant: self.asking.asked_in(variant) for variant in self.asking.exercise.variants
         }
         return {
-            variant: discriminate(self.checker.trace(variant).run, steps)
+            variant: discriminate(self.asking.trace(variant).run, steps)
             for variant, steps in asked.items()
             if steps
         }
@@ -35,14 +35,14 @@ class ShownMistakes(Shown):
     def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
         blocks: list[Block] = []
         for variant, found in self.found.items():
-            asked = ", ".join(map(self.checker.called, self.checker.asked_in(variant)))
+            asked = ", ".join(map(self.asking.called, self.asking.asked_in(variant)))
             if len(self.found) > 1:
                 blocks.append(Heading(variant, 1))
             blocks.append(Paragraph((f"Asked: {asked}.",)))
             blocks += self._blocks(found)
         if not blocks:
             blocks.append(Paragraph(("It asks for no step whose numbers could show one.",)))
-        return Document(f"Mistakes in: {self.checker.exercise.title}", tuple(blocks))
+        return Document(f"Mistakes in: {self.asking.exercise.title}", tuple(blocks))
 
     @staticmethod
     def _blocks(found: Discrimination) -> Iterator[Block]:
@@ -61,7 +61,7 @@ class ShownMistakes(Shown):
     def to_json(self) -> str:
         data: dict[str, Any] = {
             variant: {
-                "asked": list(self.checker.asked_in(variant)),
+                "asked": list(self.asking.asked_in(variant)),
                 "seen": list(found.seen),
                 "alike": [list(words) for words in found.alike],
                 "unseen": list(found.unseen),

@@ -20,11 +20,22 @@ def slip(answer: Answer, wanted: Array) -> str:
         return _of_entry(answer, wanted, tuple(int(i) for i in np.argwhere(wrong)[0]))
     if answer.is_near(-wanted) and np.any(wanted):
         return "Every entry has the wrong sign."
+    if _are_percentages(answer, wanted):
+        return "The numbers are percentages: write shares of 1, such as 0.25 for 25 %."
     if wanted.ndim < 2:
         return ""
     if wanted.shape[-1] == wanted.shape[-2] and answer.is_near(np.swapaxes(wanted, -1, -2)):
         return "The matrix is written transposed: rows and columns are exchanged."
     return _of_line(answer, wanted, wrong) or _exchanged(answer, wanted)
+
+
+def _are_percentages(answer: Answer, wanted: Array) -> bool:
+    """Shares of 1 times 100; whole percentages are rounded, as whole numbers else are not."""
+    is_share = not np.any((wanted < 0) | (wanted > 1))
+    if answer.shape != wanted.shape or not is_share or not np.any(answer.values > 1):
+        return False
+    radius = np.maximum(answer.radius, 0.5 if answer.decimals is None else 0)
+    return Answer(answer.values / 100, radius / 100, noise=answer.noise).is_near(wanted)
 
 
 def place_words(place: tuple[int, ...]) -> str:

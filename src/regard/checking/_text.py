@@ -10,6 +10,7 @@ from typing import Any
 
 from regard._errors import FileError
 from regard.exercises.reading import Block, UnreadableError, plain_text, read_block
+from regard.graph.numbers import number_hint
 
 # Which names mean which steps: as symbols they are told by their case, as words they are not.
 Named = Mapping[str, tuple[str, ...]]
@@ -60,16 +61,21 @@ _MARKUP = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|mathrm|text|textbf|operatorname|hat|vec|left|right|displaystyle"
     r"|begin\{\w+\*?\}|[,;:!\[\]()]|quad)|[{}$*`\"&#>]"
 )
+_DECIMAL_COMMAS = re.compile(r"\d,\d+\s*;\s*-?\d+,\d")
 _LABEL = re.compile(r"^[\s#*>_]*(\(?[A-Za-z0-9]{1,3}[).])", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Written:
-    """One answer in a text; `head` counts from 0, `near` is the label that it stands below."""
+class Item:
+    """One value: the words under which it stands, and where that was.
+
+    `near` is the label of the question below which it stands in a text; `head` counts from 0.
+    `problem` says why there is no value.
+    """
 
     path: tuple[str, ...]
-    values: Any
-    line: int
+    value: Any
+    where: str
     near: str = ""
     head: int | None = None
     problem: str = ""
@@ -102,7 +108,7 @@ class Wanted:
         return ranked[0] if ranked else ""
 
 
-def read_text(text: str, wanted: Wanted, step: str = "") -> list[Written]:
+def read_text(text: str, wanted: Wanted, step: str = "") -> list[Item]:
     """Every array under a name that means a step, and every other answer that is announced.
 
     An array that stands alone is the answer to `step`.
@@ -117,7 +123,7 @@ def read_text(text: str, wanted: Wanted, step: str = "") -> list[Written]:
     return [*_counted_from_zero(found), *_in_words(source, text, wanted)]
 
 
-def _in_words(plain: str, text: str, wanted: Wanted) -> Iterator[Written]:
+def _in_words(plain: str, text: str, wanted: Wanted) -> Iterator[Item]:
     """Answers on one line: `multiplications: n_q n_k d_k`, or a choice right after its label."""
     near = ""
     lines = zip(plain.split("\n"), text.split("\n"), strict=False)
@@ -128,14 +134,14 @@ def _in_words(plain: str, text: str, wanted: Wanted) -> Iterator[Written]:
             value = rest.strip(" *_:.$`\t")
             is_choice = near in wanted.choices and len(value) <= LONGEST_CHOICE
             if value and is_choice and not re.search(r"[=\[]", value):
-                yield Written((near,), value, number, near)
+                yield Item((near,), value, f"line {number}", near)
         before, sign, value = _parted(rest)
         if sign:
             words = " ".join(_MARKUP.sub(" ", before).replace("_", " ").split()).lower()
             words = words.strip(" -–*")
             if words in wanted.announced:
                 shown = original[-len(value) :] if value else ""
-                yield Written(wanted.announced[words], shown.strip(" .;$`*"), number, near)
+                yield Item(wanted.announced[words], shown.strip(" .;$`*"), f"line {number}", near)
 
 
 def _parted(line: str) -> tuple[str, str, str]:
@@ -146,7 +152,7 @@ def _parted(line: str) -> tuple[str, str, str]:
     return line[: sign.start()], sign[0], line[sign.end() :]
 
 
-def _named(text: str, wanted: Wanted) -> Iterator[Written]:
+def _named(text: str, wanted: Wanted) -> Iterator[Item]:
     claimed = tried = 0
     label_before = _labels(text, wanted)
     last: tuple[str, ...] = ()
@@ -166,7 +172,7 @@ def _named(text: str, wanted: Wanted) -> Iterator[Written]:
         tried += 1
         if tried > MOST_ARRAYS:
             raise FileError(f"check: more than {MOST_ARRAYS} answers stand in the text")
-        line = text.count("\n", 0, start.start()) + 1
+        where = f"line {_line(text, start.start())}"
         near = label_before(start.start())
         path = (wanted.meant(steps, near),)
         try:
@@ -174,11 +180,15 @@ def _named(text: str, wanted: Wanted) -> Iterator[Written]:
         except UnreadableError as error:
             if not error.symbolic:
                 problem = f"{error.problem}. {error.advice}."
-                yield Written(path, None, line, near, head, problem)
+                yield Item(path, None, where, near, head, problem)
             continue
         if block is not None:
             claimed = block.end
-            yield Written(path, block.values, line, near, head)
+            yield Item(path, block.values, where, near, head)
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
 
 
 def _block(text: str, start: re.Match[str]) -> Block | None:
@@ -246,9 +256,11 @@ def _labels(text: str, wanted: Wanted) -> Callable[[int], str]:
     return before
 
 
-def _alone(text: str, step: str) -> Written:
+def _alone(text: str, step: str) -> Item:
     """The one array that a text holds."""
     problem = "No array of numbers was found."
+    if commas := _DECIMAL_COMMAS.search(text):
+        problem += f" {number_hint(commas[0])}."
     text = f"\n{text}"  # tables begin on a line of their own
     for start in _STARTS.finditer(text):
         try:
@@ -257,11 +269,11 @@ def _alone(text: str, step: str) -> Written:
             problem = f"{error.problem}. {error.advice}."
             continue
         if block is not None:
-            return Written((step,), block.values, max(1, text.count("\n", 0, start.end())))
-    return Written((step,), None, 1, problem=problem)
+            return Item((step,), block.values, f"line {max(1, _line(text, start.end()) - 1)}")
+    return Item((step,), None, "line 1", problem=problem)
 
 
-def _counted_from_zero(found: list[Written]) -> list[Written]:
+def _counted_from_zero(found: list[Item]) -> list[Item]:
     """Heads counted from 0, however the text counts them."""
     lowest: dict[tuple[str, ...], int] = {}
     for each in found:

@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("regard: stopped", file=sys.stderr)
         return 130
+    finally:
+        gc.freeze()  # nor at the interpreter's end, whose own search would take another tenth
 
 
 def _run(arguments: list[str]) -> int:

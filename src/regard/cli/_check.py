@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.mistakes:
         from regard.checking._shown_mistakes import ShownMistakes
 
-        deliver(ShownMistakes(checker), arguments, {}, FORMATS)
+        deliver(ShownMistakes(checker.asking), arguments, {}, FORMATS)
         return 0
     if not arguments.answers:
         raise OptionError("check: name a file of answers, or - for standard input")
@@ -63,7 +63,7 @@ def exit_code(report: Report) -> int:
 
 
 def _report(checker: Checker, arguments: argparse.Namespace) -> Report:
-    step = checker.real(arguments.step)
+    step = checker.asking.real(arguments.step)
     if arguments.answers == "-":
         text = sys.stdin.read()
         sheet = parse_sheet(text, "standard input", checker.wanted, step)

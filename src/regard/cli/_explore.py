@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard._errors import FileError, NoSuchStepError, OptionError, did_you_mean
 from regard._options import one_of
-from regard.cli._output import FORMATS, add_output_arguments, deliver, number_or_word
+from regard.cli._output import FORMATS, add_output_arguments, deliver, format_of, number_or_word
 from regard.explore import EXPERIMENTS
 from regard.explore._experiments import named
 from regard.show.layout import LEVELS
 
 ARRAYS = ("X", "WQ", "WK", "WV")
-WRITTEN = {name: FORMATS[name] for name in ("text", "markdown", "html", "json")}
 TAKEN = "take one with X, WQ, WK and WV as single matrices, such as numpy-multi-head"
 EPILOG = """examples:
   regard explore --list
@@ -124,7 +125,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     grid.add_argument("--folder", default=None, help="keeps finished points: a sweep resumes there")
     grid.add_argument("--keep-going", action="store_true", default=False, help="report failures")
     output = parser.add_argument_group("output")
-    add_output_arguments(output, WRITTEN)  # type: ignore[arg-type]
+    add_output_arguments(output, FORMATS)  # type: ignore[arg-type]
     parser.set_defaults(format=None, json=False, output=None, width=None)
 
 
@@ -164,8 +165,8 @@ def _sweep(chosen: argparse.Namespace, options: dict[str, Any]) -> int:
         cluster=chosen.cluster, folder=chosen.folder, keep_going=chosen.keep_going, **options,
     )  # fmt: skip
     _tell(result, chosen)
-    for failure in result.failures:
-        print(f"regard: {failure.piece['options']} failed: {failure.failure}", file=sys.stderr)
+    for failed in result.failed:
+        print(f"regard: {failed}", file=sys.stderr)
     return 1 if result.failures else 0
 
 
@@ -176,6 +177,7 @@ def _check_files(chosen: argparse.Namespace) -> None:
 
     if chosen.figure:
         figures.check_ending(chosen.figure)
+    if chosen.figure or _included(chosen):
         figures.matplotlib_figure()
     if chosen.table:
         _table.check_ending(chosen.table)
@@ -188,9 +190,29 @@ def _tell(result: Any, chosen: argparse.Namespace) -> None:
     """The figure last: when there is nothing to draw, the numbers are not lost."""
     if chosen.table:
         result.table.save(chosen.table)
-    deliver(result, chosen, {} if chosen.level == "steps" else {"level": chosen.level}, WRITTEN)
+    how = {} if chosen.level == "steps" else {"level": chosen.level}
+    included = _included(chosen) if result.plot else ""
+    if included:
+        folder = Path(chosen.output or "").parent
+        how["figure"] = os.path.relpath(included, folder).replace(os.sep, "/")
+    deliver(result, chosen, how, FORMATS)
     if chosen.figure:
         result.save_figure(chosen.figure)
+    elif included:
+        from regard.show import figures
+
+        on_page = replace(result.plot, across=2)  # more panels would be too small to read
+        figures.save_figure(figures.draw(on_page), included)
+        print(f"wrote {included}", file=sys.stderr)
+
+
+def _included(chosen: argparse.Namespace) -> str:
+    """The figure that a LaTeX document shows: the one that was named, else one beside it."""
+    if format_of(chosen, FORMATS) != "latex":
+        return ""
+    if chosen.figure:
+        return "" if chosen.figure.endswith(".svg") else str(chosen.figure)
+    return f"{Path(chosen.output).with_suffix('')}-figure.pdf" if chosen.output else ""
 
 
 def grid_values(text: str) -> tuple[str, tuple[Any, ...]]:

@@ -135,8 +135,10 @@ def _exercise(
 
 
 def _workers(jobs: str) -> int | str:
-    if jobs != "all" and not jobs.isdigit():
-        raise OptionError(f'--jobs must be a whole number or "all", but {jobs!r} was passed')
+    if jobs != "all" and (not jobs.isdecimal() or int(jobs) < 1):
+        raise OptionError(
+            f'--jobs must be a whole number of at least 1, or "all", but {jobs!r} was passed'
+        )
     return jobs if jobs == "all" else int(jobs)
 
 

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", metavar="FOLDER", help="where the sheets go")
     parser.add_argument(
-        "--format", metavar="FORMAT,…", default="markdown",
+        "--format", metavar="FORMAT,…",
         help=f"formats of the sheets: {', '.join(SHEETS)} (default: markdown)",
     )  # fmt: skip
 
@@ -57,12 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.kind, arguments.seed, arguments.seq, arguments.dim, arguments.heads,
         arguments.numbers, arguments.causal, number_or_word(arguments.scale),
     )  # fmt: skip
-    formats = tuple(arguments.format.split(","))
+    formats = tuple((arguments.format or "markdown").split(","))
     if arguments.roster:
         if not arguments.output:
             raise OptionError("new: --for writes a folder for each student: say --output FOLDER")
         _write_class(wish, arguments.roster, Path(arguments.output), formats)
     elif not arguments.output or arguments.output.endswith(".toml"):
+        if arguments.format:
+            raise OptionError("new: --format is of the sheets in a folder: say --output FOLDER")
         write(to_toml(make_exercise(wish)), arguments.output)
     else:
         for path in write_sheets(make_exercise(wish), Path(arguments.output), formats):

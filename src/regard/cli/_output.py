@@ -48,7 +48,7 @@ def deliver(
     shown: Shown, arguments: argparse.Namespace, how: dict[str, Any], formats: dict[str, Writer]
 ) -> None:
     """Print, or write to the file that was named, whole or not at all."""
-    name = _format(arguments, formats)
+    name = format_of(arguments, formats)
     _refuse_unused(name, how)
     if name == "text" and not arguments.output and arguments.width is None:
         shown.show(**how)
@@ -74,7 +74,8 @@ def _width(width: int | None) -> int:
     return width or 100
 
 
-def _format(arguments: argparse.Namespace, formats: dict[str, Writer]) -> str:
+def format_of(arguments: argparse.Namespace, formats: dict[str, Writer]) -> str:
+    """The format that was asked for, by name or by the ending of the output."""
     if arguments.json:
         return "json"
     if arguments.format:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ examples:
   regard train --watch runs/pocket
   torchrun --nproc-per-node 4 -m regard train --recipe multi30k
 """
+MAY_CHANGE = ("epochs", "steps", "patience", "data_dir", "threads", "sharded")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,10 +83,10 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
             )
         recipe = Run(arguments.resume).recipe()
         settings = dict(text.partition("=")[::2] for text in arguments.set) | named
-        if fixed := settings.keys() - {"data_dir", "threads", "epochs", "steps", "patience"}:
+        if fixed := settings.keys() - {*MAY_CHANGE}:
             raise OptionError(
-                f"train: a run that goes on keeps its `{min(fixed)}`; only data_dir, threads, "
-                "epochs, steps and patience may change"
+                f"train: a run that goes on keeps its `{min(fixed)}`; only "
+                f"{', '.join(MAY_CHANGE)} may change"
             )
         return recipe.changed(settings)
     others = arguments.recipe is None and ({"corpus", "source"} & named.keys())
@@ -95,6 +97,8 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
 
 def _ended(result: Result, arguments: argparse.Namespace) -> int:
     said = sys.stderr if arguments.json else sys.stdout
+    if os.environ.get("RANK", "0") != "0":  # the first process tells of all
+        return 0 if result.finished else 128 + result.signal
     if not result.finished:
         print(
             f"stopped after update {result.steps:,}; go on with: "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from regard.graph.notation import Equation, Math, Matrix, Number, Symbol
 from regard.graph.operation import Cost
 from regard.graph.polynomial import Polynomial
 from regard.show import layout
-from regard.show.data import plain_values
+from regard.show._values import plain_values
 from regard.show.document import Block, Code, Display, Heading, Note, Paragraph, Prose, Table
 from regard.show.trace import Trace
 
@@ -99,8 +99,7 @@ class Answering:
         return self.exercise.names.get(step, step)
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What is shown, and the answer itself as plain data for other programs.
 
     `evidence` is shown too unless results alone are wanted.

@@ -38,7 +38,6 @@ from regard.exercises._exercise import (
 )
 from regard.exercises._expressions import FUNCTIONS, parse, written
 from regard.exercises._lines import Source
-from regard.graph.cost import CONVENTIONS
 from regard.graph.graph import Graph
 from regard.graph.numbers import NUMBERS, read_given
 from regard.graph.operation import Array
@@ -285,6 +284,8 @@ def _formula(at: Checker, asked: AskedFormula, variant: str, path: Place) -> Non
     with at.blaming(*path, "count"):
         for count in asked.count:
             one_of("count", count, COUNTS)
+    from regard.graph.cost import CONVENTIONS  # few exercises ask for counts
+
     with at.blaming(*path, "convention"):
         one_of("convention", asked.convention, CONVENTIONS)
 

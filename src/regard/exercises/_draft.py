@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard._errors import AssignmentError, RegardError
 from regard._options import positive_integer
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 STEPS = ("Q", "K", "V", "scores", "scaled", "masked", "weights", "context", "merged", "output")
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What the person who asks says of an assignment that does not say it itself."""
 
     scale: Any = None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +32,7 @@ def distance(one: Any, other: Any) -> float:
 # ---- facts that decide a choice ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """Which choice is right, found in the numbers; `steps` must be there for it."""
 
     steps: tuple[str, ...]

@@ -293,5 +293,5 @@ def _files(
             raise source.fail(message, *path)
         try:
             yield file, read_file(file)
-        except (OSError, UnicodeDecodeError, FileError) as error:
-            raise source.fail(f"{file!r} cannot be read: {error}", *path) from error
+        except FileError as error:
+            raise source.fail(str(error), *path) from error

@@ -9,7 +9,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from regard._errors import FileError, NoSuchExerciseError, OptionError, did_you_mean
+from regard._errors import NoSuchExerciseError, OptionError, did_you_mean
+from regard._files import read_text
 from regard.exercises._draft import Said, exercise_from
 from regard.exercises._exercise import Exercise
 from regard.exercises._format import read_exercise
@@ -17,7 +18,6 @@ from regard.exercises._solution import Solution
 
 # A plain path: importlib.resources would load a zip reader at every start.
 LIBRARY = Path(__file__).with_name("library")
-LARGEST_FILE = 10_000_000  # bytes; nobody's assignment is larger
 
 
 def library_names() -> list[str]:
@@ -52,7 +52,7 @@ def parse_exercise(
 
 def _refuse(said: Said | None, name: str) -> None:
     """An exercise file says everything itself."""
-    if words := [word for word, value in vars(said or Said()).items() if value is not None]:
+    if words := [word for word, value in (said or Said())._asdict().items() if value is not None]:
         raise OptionError(
             f"solve: {name!r} is an exercise, and {', '.join(words)} can only be said of a pasted "
             "assignment: change the file's [options] (--draft prints the file)"
@@ -61,35 +61,17 @@ def _refuse(said: Said | None, name: str) -> None:
 
 def _beside(folder: Path, name: str) -> str:
     """The text of a file in the same folder as an exercise."""
-    return _text_of(folder / name)
-
-
-def _text_of(path: Path) -> str:
-    with path.open("rb") as file:
-        content = file.read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise FileError(f"{str(path)!r} has more than {LARGEST_FILE:,} bytes")
-    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    return read_text(folder / name, repr(name))
 
 
 def _read_file(source: str) -> str:
-    path = Path(source)
-    if not path.exists():
+    if not Path(source).exists():
         known = library_names()
         raise NoSuchExerciseError(
             f"solve: {source!r} is no file and no exercise of the library: "
             f"{did_you_mean(source, known)}"
         )
-    if path.is_dir():
-        raise FileError(f"solve: {source!r} is a folder; pass a file")
-    try:
-        return _text_of(path)
-    except UnicodeDecodeError as error:
-        raise FileError(
-            f"solve: {source!r} is no UTF-8 text (byte {error.start}): save it as UTF-8"
-        ) from error
-    except OSError as error:
-        raise FileError(f"solve: {source!r} cannot be read: {error.strerror}") from error
+    return read_text(source, f"solve: {source!r}")
 
 
 def solve(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -205,9 +204,11 @@ class Solution(Shown):
 
     def to_json(self) -> str:
         """The answers as data, and the traces they were read off."""
-        at = self._answering.at_level("result")
+        import json
+
         from regard.show.data import to_data
 
+        at = self._answering.at_level("result")
         answers = [
             {
                 "label": group.label, "title": asked.title, "text": asked.text,

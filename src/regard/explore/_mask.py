@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,14 +45,12 @@ def mask(*, n: int = 8, d: int = 4, window: int = 2, padding: int = 3, seed: int
         "window": {"window": window},
         "causal window": {"causal": True, "window": (window, 0)},
     }
-    influences = {name: _influence(q, k, v, options) for name, options in kinds.items()}
     traces = {name: work("attention", Q=q, K=k, V=v, **options) for name, options in kinds.items()}
     predicted = _predicted(n, window, padding)
     rows = [
-        _row(name, influences[name], predicted[name], _nan_reaches(q, k, v, kinds[name]))
-        for name in kinds
+        _row(name, _influence(q, k, v, how), predicted[name], _nan_reaches(q, k, v, how))
+        for name, how in kinds.items()
     ]
-    table = Table(rows)
     facts = {
         "largest_leak": max(float(row["leak"]) for row in rows),
         "least_influence": min(float(row["least_influence"]) for row in rows),
@@ -60,25 +58,28 @@ def mask(*, n: int = 8, d: int = 4, window: int = 2, padding: int = 3, seed: int
         "predicted_pairs_causal": int(rows[0]["predicted_visible"]),
         "nan_leaks": sum(int(row["nan_leaks"]) for row in rows),
     }
+    return Result(
+        title="What masks remove",
+        finding=_finding(n, rows, facts),
+        prediction=(
+            "causal: n(n + 1)/2 pairs; padding: n·(n − p); window: Σ over i of the keys within w",
+            "a hidden key has weight e^(−∞) = 0: no output depends on it",
+        ),
+        table=Table(rows),
+        facts=facts,
+        plot=_plot(traces),
+        trace=traces["causal"],
+    )
+
+
+def _finding(n: int, rows: Sequence[Mapping[str, Any]], facts: Mapping[str, float]) -> str:
     listed = "; ".join(f"{row['mask']} {row['visible']} of {n * n}" for row in rows)
-    finding = (
+    return (
         f"Of the {n}² pairs of a query and a key a mask leaves: {listed}, each as counted. "
         f"Changing a hidden token by {FAR:g} changes no output at all (largest leak "
         f"{facts['largest_leak']:g}), nor does a hidden NaN; changing a visible one always does "
         f"(least influence {facts['least_influence']:.2g}). The weights that a mask takes away go "
         "to the keys that remain: every row still sums to 1."
-    )
-    return Result(
-        title="What masks remove",
-        finding=finding,
-        prediction=(
-            "causal: n(n + 1)/2 pairs; padding: n·(n − p); window: Σ over i of the keys within w",
-            "a hidden key has weight e^(−∞) = 0: no output depends on it",
-        ),
-        table=table,
-        facts=facts,
-        plot=_plot(traces),
-        trace=traces["causal"],
     )
 
 

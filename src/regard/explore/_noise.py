@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import log10, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from regard.explore._table import Table
 from regard.show.plots import Chart, Plot, series
 from regard.show.trace import Trace, work
 
+Row = dict[str, float]
+FOCUSED = 0.9  # of the weight on a and b together
 ALPHAS = tuple(10.0**power for power in (-6, -5, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1))
 
 
@@ -51,16 +53,13 @@ def noise(
         measured = _measured(keys, beta, samples, precision, seed)
         rows.append(_row(each, measured, _predicted(n, beta, each)))
     table = Table(rows)
-    facts = {
-        "error": rows[0]["error"],
-        "error_se": rows[0]["error_se"],
-        "predicted_error": rows[0]["predicted_error"],
-        "error_at_largest_alpha": rows[-1]["error"],
-        "predicted_error_at_largest_alpha": rows[-1]["predicted_error"],
-    }
+    facts = {name: rows[0][name] for name in ("error", "error_se", "predicted_error")}
+    if len(rows) > 1:
+        facts["error_at_largest_alpha"] = rows[-1]["error"]
+        facts["predicted_error_at_largest_alpha"] = rows[-1]["predicted_error"]
     return Result(
         title="One head and noisy keys",
-        finding=_finding(table, n, beta),
+        finding=_finding(rows, n),
         prediction=(
             "q·kᵢ ~ N(β, 2αβ²) for a and b, N(0, 2αβ²) for the others, all independent",
             "E[Π wᵢ^k] = ∫ t^(K−1)/Γ(K) Π E[e^(kᵢ s) e^(−t e^s)] dt, one Gaussian s for each key",
@@ -110,11 +109,9 @@ def _predicted(n: int, beta: float, alpha: float) -> tuple[float, float, float]:
     return law.concentration() - both + 0.5, both, apart
 
 
-def _row(
-    alpha: float, measured: Measured, predicted: tuple[float, float, float]
-) -> dict[str, float]:
+def _row(alpha: float, measured: Measured, predicted: tuple[float, float, float]) -> Row:
     """Roots of the mean squares, with the standard errors of the roots."""
-    row: dict[str, float] = {"alpha": alpha, "samples": measured.count}
+    row: Row = {"alpha": alpha, "samples": measured.count}
     error, both, apart = (float(mean) for mean in measured.mean)
     for name, mean, place in (("error", error, 0), ("apart", apart, 2)):
         root = sqrt(mean)
@@ -125,23 +122,40 @@ def _row(
     return row
 
 
-def _finding(table: Table, n: int, beta: float) -> str:
-    first, *_, last = [*table, *table]
-    half = np.interp(0.5, table["apart"], np.log10(table["alpha"].clip(1e-300)))
-    stages = (
-        f"Between them it fails in two stages: first the balance goes (a and b differ by half of "
-        f"the weight at α ≈ {10**half:.2g}), then the focus (at α = {last['alpha']:.3g} a and b "
-        f"together keep {last['both']:.2f}; {2 / n:.2f} would be chance)."
-        if len(table) > 2
-        else ""
+def _finding(rows: Sequence[Row], n: int) -> str:
+    first, *others = rows
+    found = (
+        f"The rms error of c against ½(v_a + v_b), with a query built from the means alone, is "
+        f"{_error(first)}"
     )
+    if others:
+        last = others[-1]
+        found = (
+            "The same query, built from the means alone, keeps working as α → 0: the rms error of "
+            f"c against ½(v_a + v_b) is {_error(first)}, and {_error(last)}"
+        )
+        if first["apart"] < 0.5 < last["apart"]:
+            decades = [log10(max(row["alpha"], 1e-300)) for row in rows]
+            half = np.interp(0.5, [row["apart"] for row in rows], decades)
+            found += (
+                ". First the balance goes: a and b differ by half of the weight at "
+                f"α ≈ {10**half:.2g}"
+            )
+            if last["both"] < FOCUSED:
+                found += (
+                    f"; then the focus: at α = {last['alpha']:.3g} a and b together keep "
+                    f"{last['both']:.2f} ({2 / n:.2f} would be chance)"
+                )
     return (
-        "The same query, built from the means alone, keeps working as α → 0: at "
-        f"α = {first['alpha']:.3g} the rms error of c against ½(v_a + v_b) is "
-        f"{first['error']:.3g} ± {first['error_se']:.1g} (predicted {first['predicted_error']:.3g})"
-        f", at α = {last['alpha']:.3g} it is {last['error']:.3g} ± {last['error_se']:.1g} "
-        f"(predicted {last['predicted_error']:.3g}). {stages} The noise counts by β·√α, so a "
-        "larger β, which sharpens the average without noise, makes it more fragile with noise."
+        f"{found}. The noise counts by β·√α, so a larger β, which sharpens the average without "
+        "noise, makes it more fragile with noise."
+    )
+
+
+def _error(row: Row) -> str:
+    return (
+        f"{row['error']:.3g} ± {row['error_se']:.1g} at α = {row['alpha']:.3g} (predicted "
+        f"{row['predicted_error']:.3g})"
     )
 
 
@@ -166,9 +180,9 @@ def _plot(table: Table, n: int, beta: float) -> Plot:
         series("bound", ends, [2 / n, 2 / n], "chance"),
     )
     caption = (
-        "Points: sampled keys, with standard errors; lines: predicted. The error grows as √α until "
-        "one of the two keys has all the weight, and ends where a key chosen at random would "
-        "(left). The balance of a and b is lost long before the focus on them (right)."
+        "Points: sampled keys, with standard errors; lines: predicted. The error grows as √α while "
+        "it is small, and ends where a key chosen at random would (left). The balance of a and b "
+        "goes at a smaller α than the focus on both (right)."
     )
     noise = "variance of the noise α"
     return Plot(
@@ -178,7 +192,7 @@ def _plot(table: Table, n: int, beta: float) -> Plot:
                 log_x=True, log_y=True, y_limits=(float(table["error"].min()) / 2, 3.0),
             ),
             Chart(
-                "First the balance goes, then the focus", noise, "weight", weights, log_x=True,
+                "What a and b keep of the weight", noise, "weight", weights, log_x=True,
                 y_limits=(-0.03, 1.08),
             ),
         ),

@@ -24,6 +24,7 @@ from regard.show.plots import Chart, Plot, series
 
 Array = NDArray[np.float64]
 BINS = 41  # odd, so that ½ is within one
+LITTLE = 0.1  # of the weight
 REJECTED = 1e-6  # a law whose distance would be as large by a smaller chance than this
 SHOWN = 40  # samples that are shown one by one
 
@@ -60,11 +61,30 @@ def norm_noise(
     precision = _checks.precision(precision)
     seed = _checks.whole("seed", seed, at_least=0)
     measured = _measured(keys, beta, samples, precision, draw, seed)
-    exact = _competing(keys, beta)
     law = weight_law(keys, beta)
-    ordered = np.sort(measured.kept[:, 2])
+    facts = _facts(measured, _competing(keys, beta), law)
+    swings = at_ends(measured.kept[:, 0])
+    return Result(
+        title="One head and a key of uncertain length",
+        finding=_finding(facts, keys, beta, swings),
+        prediction=(
+            "weight on a = 1 / (1 + e^(−x)), x ~ N(m, s²)",
+            "α → 0: m = β − log(e^β + n − 2), s = β√τ",
+            "density: φ((logit w − m)/s) / (s·w·(1 − w))",
+            "mean and variance for any α: E[Π wᵢ^k] = ∫ t^(K−1)/Γ(K) Π E[e^(kᵢ s) e^(−t e^s)] dt",
+        ),
+        table=_histogram(measured.kept[:, 0], law),
+        facts=facts,
+        plot=_plot(measured, law, swings),
+        trace=example(keys, beta, 2, seed),
+    )
+
+
+def _facts(measured: Measured, exact: Competing, law: LogitNormal) -> dict[str, float]:
+    weights, ordered = measured.kept[:, 0], np.sort(measured.kept[:, 2])
+    most = 1 - LITTLE
     distance, chance = distance_and_chance(ordered, normal_below((ordered - law.mean) / law.sd))
-    facts = {
+    return {
         "samples": measured.count,
         "mean_a": float(measured.mean[0]),
         "mean_a_se": float(measured.mean_error[0]),
@@ -75,25 +95,17 @@ def norm_noise(
         "variance_a": float(measured.variance[0]),
         "variance_a_se": float(measured.variance_error[0]),
         "predicted_variance_a": exact.variance(0),
-        "near_one_value": float(np.mean(np.abs(measured.kept[:, 0] - 0.5) > 0.4)),
-        "predicted_near_one_value": float(1 - np.diff(law.below(np.array([0.1, 0.9])))[0]),
+        "near_one_value": float(np.mean((weights < LITTLE) | (weights > most))),
+        "predicted_near_one_value": float(1 - np.diff(law.below(np.array([LITTLE, most])))[0]),
         "distance_from_law": distance,
         "chance_of_distance": chance,
     }
-    return Result(
-        title="One head and a key of uncertain length",
-        finding=_finding(facts, keys, beta),
-        prediction=(
-            "weight on a = 1 / (1 + e^(−x)), x ~ N(m, s²)",
-            "α → 0: m = β − log(e^β + n − 2), s = β√τ",
-            "density: φ((logit w − m)/s) / (s·w·(1 − w))",
-            "mean and variance for any α: E[Π wᵢ^k] = ∫ t^(K−1)/Γ(K) Π E[e^(kᵢ s) e^(−t e^s)] dt",
-        ),
-        table=_histogram(measured.kept[:, 0], law),
-        facts=facts,
-        plot=_plot(measured, law, facts["predicted_near_one_value"] > 0.5),
-        trace=example(keys, beta, 2, seed),
-    )
+
+
+def at_ends(weights: Array) -> bool:
+    """Whether most samples give a nearly all of the weight or nearly none, and both happens."""
+    little, most = np.mean(weights < LITTLE), np.mean(weights > 1 - LITTLE)
+    return bool(little + most > 0.5 and min(little, most) > 0.1)
 
 
 def _measured(
@@ -146,30 +158,43 @@ def weight_law(keys: NoisyKeys, beta: float) -> LogitNormal:
     return LogitNormal(-log1p(others), sqrt(spread))
 
 
-def _finding(facts: dict[str, float], keys: NoisyKeys, beta: float) -> str:
-    sd = sqrt(facts["variance_a"])
-    swings = facts["predicted_near_one_value"] > 0.5
-    moves = (
-        "swings between v_a and v_b from sample to sample: when k_a is long it wins all of the "
-        "weight, when it is short b does"
-        if swings
-        else "moves with the length of k_a, but seldom all the way to v_a or v_b"
-    )
-    wished = ", as wished," if abs(facts["predicted_mean_a"] - 0.5) < 0.01 else " instead of ½,"
+def _finding(facts: dict[str, float], keys: NoisyKeys, beta: float, swings: bool) -> str:
+    is_wished = abs(facts["predicted_mean_a"] - 0.5) < 0.01
+    wished = ", as wished," if is_wished else " instead of ½,"
     follow = "follow" if facts["chance_of_distance"] > REJECTED else "do not follow"
+    joined = "but" if is_wished and swings else "and"
     return (
-        f"With one head the context {moves}. The mean weight on a is "
+        f"With one head the context {_moves(facts, keys, swings)}. The mean weight on a is "
         f"{facts['mean_a']:.4f} ± {facts['mean_a_se']:.1g} (predicted "
-        f"{facts['predicted_mean_a']:.4f}){wished} {'but' if swings else 'and'} its standard "
-        f"deviation is {sd:.3f}: the variance is {facts['variance_a']:.4f} ± "
+        f"{facts['predicted_mean_a']:.4f}){wished} {joined} its standard deviation is "
+        f"{sqrt(facts['variance_a']):.3f}: the variance is {facts['variance_a']:.4f} ± "
         f"{facts['variance_a_se']:.1g} (predicted {facts['predicted_variance_a']:.4f}; ¼ would be "
         f"a coin thrown between the two). In {100 * facts['near_one_value']:.0f} % of the samples "
-        "the context is within 0.1 of one of the two values (predicted "
+        f"the weight on a is below {LITTLE} or above {1 - LITTLE} (predicted as α → 0: "
         f"{100 * facts['predicted_near_one_value']:.0f} %). The weights {follow} the law that is "
         f"exact as α → 0 (largest distance {facts['distance_from_law']:.4f}, chance of one as "
-        f"large {facts['chance_of_distance']:.2g}). A larger β makes it worse: the swing is that "
-        f"of a score with standard deviation β·√τ = {beta * sqrt(keys.tau):.2f}."
+        f"large {facts['chance_of_distance']:.2g}). A larger β makes it "
+        f"{'worse' if swings else 'swing'}: the scores of a and b differ by a standard deviation "
+        f"of β·√(τ + 4α) = {beta * sqrt(keys.tau + 4 * keys.alpha):.2f}."
     )
+
+
+def _moves(facts: dict[str, float], keys: NoisyKeys, swings: bool) -> str:
+    if not swings:
+        cause = "the length of k_a" if keys.tau else "the noise on the keys"
+        return f"moves with {cause}, but seldom all the way to v_a or v_b"
+    others = 1 - facts["mean_a"] - facts["mean_b"]
+    if others > LITTLE:
+        return (
+            "swings from value to value: the noise decides which key wins all of the weight, and "
+            f"keys other than a and b have {100 * others:.0f} % of it on average"
+        )
+    wins = (
+        "when k_a is long it wins all of the weight, when it is short b does"
+        if keys.tau
+        else "the one of k_a and k_b that the noise favours wins all of the weight"
+    )
+    return f"swings between v_a and v_b from sample to sample: {wins}"
 
 
 def _histogram(weights: Array, law: LogitNormal) -> Table:
@@ -198,11 +223,14 @@ def _plot(measured: Measured, law: LogitNormal, swings: bool) -> Plot:
         series("measured", places, shown[:, 0], "c along v_a", 0),
         series("measured", places, shown[:, 1], "c along v_b", 1),
     )
-    title = "One head swings" if swings else "One head"
-    most = "; most of it lies at 0 and at 1, little at the ½ that was wanted" if swings else ""
+    title, most, lacks = "One head", "", ""
+    if swings:
+        title = "One head swings"
+        most = "; most of it lies near 0 and 1, little at the ½ that was wanted"
+        lacks = "; where the context has v_a it lacks v_b"
     caption = (
         f"Left: the weight on a over the samples (bars) and its predicted law (line){most}. "
-        "Right: the first samples one by one; where the context has v_a it lacks v_b."
+        f"Right: the first samples one by one{lacks}."
     )
     return Plot(
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -25,8 +26,23 @@ ERROR = "_se"
 SHOWN_ROWS = 24  # of a table; the file that it is saved as has them all
 
 
+class Drawn(Shown):
+    """What has a figure."""
+
+    @abstractmethod
+    def figure(self) -> Any:
+        """The figure, by matplotlib."""
+
+    def save_figure(self, path: str) -> None:
+        """Save the figure as SVG, PNG or PDF, after the file's ending."""
+        from regard.show import figures
+
+        figures.check_ending(path)
+        figures.save_figure(self.figure(), path)
+
+
 @dataclass(frozen=True, eq=False)
-class Result(Shown):
+class Result(Drawn):
     """An experiment that was run.
 
     `table` holds the measurements beside their predictions, `facts` the numbers that `finding`
@@ -52,13 +68,6 @@ class Result(Shown):
         from regard.show.figures import draw
 
         return draw(self.plot)
-
-    def save_figure(self, path: str) -> None:
-        """Save the figure as SVG, PNG or PDF, after the file's ending."""
-        from regard.show import figures
-
-        figures.check_ending(path)
-        figures.save_figure(self.figure(), path)
 
     def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
         if only:

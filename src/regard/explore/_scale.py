@@ -17,10 +17,12 @@ from regard.show.plots import Chart, Plot, Series, series
 from regard.show.trace import Trace, work
 
 Array = NDArray[np.float64]
+Row = dict[str, float]
 SCALED = "divided by √d"
 PLAIN = "not divided"
 STATISTICS = ("variance", "entropy", "answer")
 VANISHED = 0.01  # of a gradient's norm
+MANY = 0.1  # of the samples
 NODES = 6
 
 
@@ -53,7 +55,23 @@ def scale(
     ]
     table = Table(rows)
     plain, scaled = rows[-2:]
-    facts = {
+    return Result(
+        title="Why scores are divided by √d",
+        finding=_finding(plain, scaled, n, several=len(dimensions) > 1),
+        prediction=(
+            "Var(q·k) = d, Var(q·k/√d) = 1; given q, the scores are N(0, ‖q‖²)",
+            "E[Π wᵢ^k] = ∫ t^(K−1)/Γ(K) Π E[e^(kᵢ s) e^(−t e^s)] dt, averaged over ‖q‖² ~ χ²_d",
+            "Σ ∂wᵢ/∂sᵢ = 1 − Σ wᵢ²; ‖∂w/∂s‖² = Σ wᵢ²(1 − wᵢ)² + Σ wᵢ²wⱼ² (i ≠ j)",
+        ),
+        table=table,
+        facts=_facts(plain, scaled),
+        plot=_plot(table, n, [_saturates(row) for row in rows[::2]]),
+        trace=_example(min(dimensions), seed),
+    )
+
+
+def _facts(plain: Row, scaled: Row) -> dict[str, float]:
+    return {
         "variance_plain": plain["variance"], "variance_plain_se": plain["variance_se"],
         "predicted_variance_plain": plain["predicted_variance"],
         "entropy_plain": plain["entropy"], "entropy_plain_se": plain["entropy_se"],
@@ -65,15 +83,21 @@ def scale(
         "slope_plain": plain["slope"], "predicted_slope_plain": plain["predicted_slope"],
         "vanished_plain": plain["vanished"], "vanished_scaled": scaled["vanished"],
     }  # fmt: skip
-    saturated = plain["vanished"] > 0.1
-    lost = (
-        "Undivided scores saturate the softmax: the entropy falls to"
-        if saturated
-        else "Undivided scores do not saturate the softmax yet: the entropy is"
-    )
-    rare = ", from the few in which two keys are nearly tied" if saturated else ""
-    finding = (
-        f"A product of two random vectors of {dimensions[-1]} entries has the variance "
+
+
+def _saturates(plain: Row) -> bool:
+    """Whether the gradient has gone in so many samples that learning would feel it."""
+    return plain["vanished"] > MANY
+
+
+def _finding(plain: Row, scaled: Row, n: int, several: bool) -> str:
+    lost, rare = "Undivided scores do not saturate the softmax yet: the entropy is", ""
+    if _saturates(plain):
+        lost = "Undivided scores saturate the softmax: the entropy falls to"
+        rare = ", from the few in which two keys are nearly tied"
+    kept = "everything stays where it is for every d:" if several else "these are"
+    return (
+        f"A product of two random vectors of {plain['d']} entries has the variance "
         f"{plain['variance']:.4g} ± {plain['variance_se']:.1g} (predicted: d); divided by √d it is "
         f"{scaled['variance']:.4f}. {lost} "
         f"{plain['entropy']:.3f} of log n = {log(n):.3f} nats (predicted "
@@ -81,22 +105,9 @@ def scale(
         f"Σ ∂wᵢ/∂sᵢ = {plain['answer']:.3f} (predicted {plain['predicted_answer']:.3f}). In "
         f"{100 * plain['vanished']:.0f} % of the samples the gradient ‖∂w/∂s‖ is below {VANISHED}; "
         f"its rms is {plain['slope']:.3f} (predicted {plain['predicted_slope']:.3f}){rare}. "
-        f"Divided, everything stays where it is for every d: {scaled['entropy']:.3f} nats, "
+        f"Divided, {kept} {scaled['entropy']:.3f} nats, "
         f"Σ ∂wᵢ/∂sᵢ = {scaled['answer']:.3f}, and a gradient below {VANISHED} in "
         f"{100 * scaled['vanished']:.0f} % of the samples."
-    )
-    return Result(
-        title="Why scores are divided by √d",
-        finding=finding,
-        prediction=(
-            "Var(q·k) = d, Var(q·k/√d) = 1; given q, the scores are N(0, ‖q‖²)",
-            "E[Π wᵢ^k] = ∫ t^(K−1)/Γ(K) Π E[e^(kᵢ s) e^(−t e^s)] dt, averaged over ‖q‖² ~ χ²_d",
-            "Σ ∂wᵢ/∂sᵢ = 1 − Σ wᵢ²; ‖∂w/∂s‖² = Σ wᵢ²(1 − wᵢ)² + Σ wᵢ²wⱼ² (i ≠ j)",
-        ),
-        table=table,
-        facts=facts,
-        plot=_plot(table, n),
-        trace=_example(min(dimensions), seed),
     )
 
 
@@ -123,9 +134,9 @@ def _measured(
     )
 
 
-def _row(d: int, n: int, is_scaled: bool, measured: Measured) -> dict[str, float]:
+def _row(d: int, n: int, is_scaled: bool, measured: Measured) -> Row:
     predicted = _predicted(d, n, is_scaled)
-    row: dict[str, float] = {"d": d, "scale": SCALED if is_scaled else PLAIN}  # type: ignore[dict-item]
+    row: Row = {"d": d, "scale": SCALED if is_scaled else PLAIN}  # type: ignore[dict-item]
     for place, name in enumerate(STATISTICS):
         row[name] = float(measured.mean[place])
         row[f"{name}_se"] = float(measured.mean_error[place])
@@ -196,22 +207,31 @@ def _lines(table: Table, name: str, n: int) -> tuple[Series, ...]:
     return tuple(lines)
 
 
-def _plot(table: Table, n: int) -> Plot:
+def _plot(table: Table, n: int, saturated: Sequence[bool]) -> Plot:
     ends = [min(table["d"]), max(table["d"])]
     even = series("bound", ends, [log(n), log(n)], "even weights: log n")
-    caption = (
-        f"Random queries and {n} random keys. Without the division the variance of the scores "
-        "grows as d (left), the softmax saturates (middle) and its weights answer ever less to "
-        "their scores (right); with it nothing depends on d."
+    several = len(saturated) > 1
+    saturates = several and any(saturated)
+    titles = (
+        "Undivided scores grow" if several else "The spread of the scores",
+        "The softmax saturates" if saturates else "How even the weights are",
+        "The gradient vanishes" if saturates else "How the weights answer",
+    )
+    lost = (
+        ", the softmax saturates (middle) and its weights answer ever less to their scores (right)"
+    )
+    caption = f"Random queries and {n} random keys." + several * (
+        " Without the division the variance of the scores grows as d (left)"
+        f"{lost * saturates}; with it nothing depends on d."
     )
     d = "dimension d"
     return Plot(
         (
-            Chart("Undivided scores grow", d, "variance of the scores",
+            Chart(titles[0], d, "variance of the scores",
                   _lines(table, "variance", n), log_x=True, log_y=True),
-            Chart("The softmax saturates", d, "entropy of the weights (nats)",
+            Chart(titles[1], d, "entropy of the weights (nats)",
                   (even, *_lines(table, "entropy", n)), log_x=True, y_limits=(0, 1.3 * log(n))),
-            Chart("The gradient vanishes", d, "mean of Σ ∂wᵢ/∂sᵢ", _lines(table, "answer", n),
+            Chart(titles[2], d, "mean of Σ ∂wᵢ/∂sᵢ", _lines(table, "answer", n),
                   log_x=True, y_limits=(0, 1.3)),
         ),
         caption,

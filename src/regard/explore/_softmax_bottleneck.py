@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import exp, log, sqrt
 from typing import Any
@@ -55,33 +55,39 @@ def softmax_bottleneck(
     last = [row for row in rows if row["norm"] == norms[-1]][-1]
     spread = [row for row in rows if row["keys"] == EVEN_SPREAD and row["norm"] == norms[-1]]
     best = spread[-1] if spread else last
-    facts = {
-        "weight": float(best["weight"]), "predicted_weight": float(best["predicted_weight"]),
-        "weight_random": float(last["weight"]), "weight_random_se": float(last["weight_se"]),
-        "predicted_weight_random": float(last["predicted_weight"]),
-        "half_at": 1 + exp(norms[-1]),
-    }  # fmt: skip
-    finding = (
-        "With ‖q‖·‖k‖ ≤ B no weight exceeds 1/(1 + (n − 1)e^(−2B)), and when every key must be "
-        "selectable none exceeds 1/(1 + (n − 1)e^(−Bn/(n − 1))), which keys at the corners of a "
-        f"simplex reach: {best['weight']:.4f} (predicted {best['predicted_weight']:.4f}) for "
-        f"B = {norms[-1]:g} and n = {best['n']}. The weight is down to a half at "
-        f"n ≈ 1 + e^B = {1 + exp(norms[-1]):,.0f} keys: to stay as sharp, B must grow as log n. "
-        f"{last['n']} keys in random directions of {d} dimensions leave {last['weight']:.4f} ± "
-        f"{last['weight_se']:.1g} (predicted {last['predicted_weight']:.4f}), because the nearest "
-        "of them compete. This is why a long context dilutes attention, whatever is in it."
-    )
     return Result(
         title="The sharpest weights within a norm",
-        finding=finding,
+        finding=_finding(best, last, d),
         prediction=(
             "as far apart as can be: largest weight = 1 / (1 + (n − 1)·e^(−B·n/(n − 1)))",
             "random directions: E[w] = ∫ e^B·e^(−t e^B)·E[e^(−t e^s)]^(n−1) dt, s ~ N(0, B²/d)",
         ),
         table=table,
-        facts=facts,
+        facts=_facts(best, last),
         plot=_plot(table, norms, counts, d),
         trace=_example(min(counts), norms[0]),
+    )
+
+
+def _facts(best: Mapping[str, Any], random: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        "weight": float(best["weight"]), "predicted_weight": float(best["predicted_weight"]),
+        "weight_random": float(random["weight"]), "weight_random_se": float(random["weight_se"]),
+        "predicted_weight_random": float(random["predicted_weight"]),
+        "half_at": 1 + exp(best["norm"]),
+    }  # fmt: skip
+
+
+def _finding(best: Mapping[str, Any], random: Mapping[str, Any], d: int) -> str:
+    return (
+        "With ‖q‖·‖k‖ ≤ B no weight exceeds 1/(1 + (n − 1)e^(−2B)), and when every key must be "
+        "selectable none exceeds 1/(1 + (n − 1)e^(−Bn/(n − 1))), which keys at the corners of a "
+        f"simplex reach: {best['weight']:.4f} (predicted {best['predicted_weight']:.4f}) for "
+        f"B = {best['norm']:g} and n = {best['n']}. The weight is down to a half at "
+        f"n ≈ 1 + e^B = {1 + exp(best['norm']):,.0f} keys: to stay as sharp, B must grow as log n. "
+        f"{random['n']} keys in random directions of {d} dimensions leave {random['weight']:.4f} ± "
+        f"{random['weight_se']:.1g} (predicted {random['predicted_weight']:.4f}), because the "
+        "nearest of them compete. This is why a long context dilutes attention, whatever is in it."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from itertools import product
 from math import prod
@@ -14,12 +15,11 @@ from typing import Any
 from regard._errors import OptionError, did_you_mean
 from regard._options import one_of
 from regard.explore._experiments import EXPERIMENTS, named
-from regard.explore._result import ERROR, table_blocks
+from regard.explore._result import ERROR, Drawn, table_blocks
 from regard.explore._table import Table
 from regard.jobs import Outcome, run_jobs
 from regard.show.document import Block, Document, Heading, Note, Paragraph, Picture
 from regard.show.plots import Chart, Plot, Series, series
-from regard.show.shown import Shown
 
 LARGEST = 100_000  # runs; more is a slip of the pen
 PREDICTED = "predicted_"
@@ -27,13 +27,18 @@ SHOWN_FACTS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(Shown):
+class Sweep(Drawn):
     """A table with a row for each point of the grid: its options, its seed, and what was found."""
 
     name: str
     grid: Mapping[str, Sequence[Any]]
     table: Table
     failures: tuple[Outcome, ...] = ()
+
+    @property
+    def failed(self) -> list[str]:
+        """A sentence for each point that failed: where, and why."""
+        return [f"{_point(self.grid, each.piece)} failed: {each.failure}" for each in self.failures]
 
     @property
     def _predicted(self) -> list[str]:
@@ -75,21 +80,11 @@ class Sweep(Shown):
             raise OptionError(f"sweep: {self.name} has nothing to draw against {list(self.grid)}")
         return draw(self.plot)
 
-    def save_figure(self, path: str) -> None:
-        """Save the figure as SVG, PNG or PDF, after the file's ending."""
-        from regard.show import figures
-
-        figures.check_ending(path)
-        figures.save_figure(self.figure(), path)
-
     def document(self, *, level: str = "steps", only: tuple[str, ...] = ()) -> Document:
         if only:
             raise OptionError("sweep: `only` names steps; a sweep is shown whole")
         blocks: list[Block] = [Paragraph((f"The grid: {_words(self.grid)}.",))]
-        blocks += [
-            Note((f"{failure.piece['options']} failed: {failure.failure}",))
-            for failure in self.failures
-        ]
+        blocks += [Note((line,)) for line in self.failed]
         if self.plot is not None:
             blocks.append(Picture(self.plot))
         if level != "result" and len(self.table):
@@ -165,7 +160,7 @@ def sweep(
     pieces = [{"experiment": experiment, "options": {**options, **point}} for point in points]
     outcomes = run_jobs(
         run_point, pieces, seed=seed, workers=workers, cluster=cluster, folder=folder,
-        keep_going=keep_going, title=f"sweep of {experiment}",
+        keep_going=keep_going, title=f"sweep of {experiment}", called=partial(_point, grid),
     )  # fmt: skip
     done = [
         {**point, "seed": outcome.seed, **outcome.record}
@@ -186,6 +181,11 @@ def run_point(piece: dict[str, Any], seed: int) -> dict[str, Any]:
 def _known(experiment: str) -> list[str]:
     one_of("experiment", experiment, EXPERIMENTS)
     return list(signature(named(experiment)).parameters)
+
+
+def _point(grid: Mapping[str, Sequence[Any]], piece: Mapping[str, Any]) -> str:
+    """Where in the grid a piece of work stands."""
+    return ", ".join(f"{option} = {piece['options'][option]}" for option in grid)
 
 
 def _words(grid: Mapping[str, Sequence[Any]]) -> str:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from regard.explore import _checks
 from regard.explore._competing import Competing, Group
 from regard.explore._result import Result, experiment
-from regard.explore._sampling import exponentials, generator, measure
+from regard.explore._sampling import Measured, exponentials, generator, measure
 from regard.explore._table import Table
 from regard.show.plots import Chart, Plot, series
 from regard.show.trace import work
 
+Row = dict[str, float]
 TEMPERATURES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.5, 5.0, 10.0)
 
 
@@ -45,62 +46,16 @@ def temperature(
     precision = _checks.precision(precision)
     seed = _checks.whole("seed", seed, at_least=0)
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
-        scores = rng.standard_normal((count, n))
-        scores -= scores.max(axis=1, keepdims=True)
-        columns = []
-        for each in chosen:
-            weights = exponentials(scores / each)
-            total = weights.sum(axis=1)
-            looked = np.einsum("cn,cn->c", weights, scores) / (each * total)
-            squares = np.einsum("cn,cn->c", weights, weights) / total**2
-            columns += [np.log(total) - looked, squares]
-        return np.stack(columns, axis=1)
-
-    measured = measure(
-        draw, numbers=n * len(chosen), seed=seed, samples=samples, precision=precision,
-        title="temperature",
-    )  # fmt: skip
-    rows = []
-    for place, each in enumerate(chosen):
-        law = Competing(Group(0.0, 1 / each, n))
-        (entropy, squares), (entropy_se, squares_se) = (
-            values[2 * place : 2 * place + 2] for values in (measured.mean, measured.mean_error)
-        )
-        rows.append({
-            "temperature": each, "samples": measured.count,
-            "entropy": entropy, "entropy_se": entropy_se, "predicted_entropy": law.entropy(),
-            "same_key": squares, "same_key_se": squares_se,
-            "predicted_same_key": law.concentration(),
-        })  # fmt: skip
+    measured = _measured(n, chosen, samples, precision, seed)
+    rows = [_row(place, each, n, measured) for place, each in enumerate(chosen)]
     table = Table(rows)
-    first, last = rows[0], rows[-1]
-    facts = {
-        "entropy": float(first["entropy"]),
-        "entropy_se": float(first["entropy_se"]),
-        "predicted_entropy": float(first["predicted_entropy"]),
-        "entropy_at_hottest": float(last["entropy"]),
-        "predicted_entropy_at_hottest": float(last["predicted_entropy"]),
-    }
-    middle = ""
-    if first["entropy"] < log(n) / 2 < last["entropy"]:
-        half = np.interp(log(n) / 2, table["entropy"], np.log(table["temperature"]))
-        middle = (
-            f"It is half of that near T = {np.exp(half):.2g}, where T is of the size of the spread "
-            "of the largest scores. "
-        )
-    finding = (
-        f"The entropy of the weights rises with the temperature from {first['entropy']:.3f} nats "
-        f"at T = {first['temperature']:g} (predicted {first['predicted_entropy']:.3f}) to "
-        f"{last['entropy']:.3f} at T = {last['temperature']:g} (predicted "
-        f"{last['predicted_entropy']:.3f}; even weights would have log n = {log(n):.3f}). "
-        + middle
-        + "Hot weights lack 1/(2T²) of the entropy of even ones; cold ones are a "
-        "choice of the largest score. 1/√d is a temperature of √d."
-    )
+    facts = {name: rows[0][name] for name in ("entropy", "entropy_se", "predicted_entropy")}
+    if len(rows) > 1:
+        facts["entropy_at_hottest"] = rows[-1]["entropy"]
+        facts["predicted_entropy_at_hottest"] = rows[-1]["predicted_entropy"]
     return Result(
         title="Temperature and entropy",
-        finding=finding,
+        finding=_finding(rows, n),
         prediction=(
             "E[entropy] = E[log Σ e^(s/T)] − E[Σ w s]/T, by an integral over one variable",
             "T large: log n − 1/(2T²); T → 0: 0",
@@ -113,6 +68,73 @@ def temperature(
             scale=1 / chosen[0],
         ),
     )  # fmt: skip
+
+
+def _measured(
+    n: int, temperatures: Sequence[float], samples: int, precision: float | None, seed: int
+) -> Measured:
+    """The entropy of the weights and their Σ w², for each temperature."""
+
+    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        scores = rng.standard_normal((count, n))
+        scores -= scores.max(axis=1, keepdims=True)
+        columns = []
+        for each in temperatures:
+            weights = exponentials(scores / each)
+            total = weights.sum(axis=1)
+            looked = np.einsum("cn,cn->c", weights, scores) / (each * total)
+            squares = np.einsum("cn,cn->c", weights, weights) / total**2
+            columns += [np.log(total) - looked, squares]
+        return np.stack(columns, axis=1)
+
+    return measure(
+        draw, numbers=n * len(temperatures), seed=seed, samples=samples, precision=precision,
+        title="temperature",
+    )  # fmt: skip
+
+
+def _row(place: int, temperature: float, n: int, measured: Measured) -> Row:
+    law = Competing(Group(0.0, 1 / temperature, n))
+    (entropy, squares), (entropy_se, squares_se) = (
+        values[2 * place : 2 * place + 2] for values in (measured.mean, measured.mean_error)
+    )
+    return {
+        "temperature": temperature, "samples": measured.count,
+        "entropy": float(entropy), "entropy_se": float(entropy_se),
+        "predicted_entropy": law.entropy(),
+        "same_key": squares, "same_key_se": squares_se,
+        "predicted_same_key": law.concentration(),
+    }  # fmt: skip
+
+
+def _finding(rows: Sequence[Row], n: int) -> str:
+    first, *others = rows
+    even = f"even weights would have log n = {log(n):.3f}"
+    found = f"The entropy of the weights is {_entropy(first)}; {even}."
+    if others:
+        last = others[-1]
+        found = (
+            f"The entropy of the weights rises with the temperature from {_entropy(first)} to "
+            f"{_entropy(last)}; {even}."
+        )
+        if first["entropy"] < log(n) / 2 < last["entropy"]:
+            entropies = [row["entropy"] for row in rows]
+            half = np.interp(log(n) / 2, entropies, [log(row["temperature"]) for row in rows])
+            found += (
+                f" It is half of that near T = {np.exp(half):.2g}, where T is of the size of the "
+                "spread of the largest scores."
+            )
+    return (
+        f"{found} Hot weights lack 1/(2T²) of the entropy of even ones; cold ones are a choice of "
+        "the largest score. 1/√d is a temperature of √d."
+    )
+
+
+def _entropy(row: Row) -> str:
+    return (
+        f"{row['entropy']:.3f} nats at T = {row['temperature']:g} (predicted "
+        f"{row['predicted_entropy']:.3f})"
+    )
 
 
 def _plot(table: Table, n: int) -> Plot:

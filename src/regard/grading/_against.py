@@ -20,7 +20,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Divergence:
-    """One result of one run on one kind of numbers: how far the two are apart at most."""
+    """One result of one run on one kind of numbers: how far the two are apart at most.
+
+    A run that fails on all numbers alike has neither result nor numbers of its own.
+    """
 
     result: str
     numbers: str
@@ -41,11 +44,29 @@ def divergence(
         tried(grader.exercise, grader.trials, program, shut_in, limits)[1]
         for program in (one.program, other.program)
     ]
+    names = (one.name, other.name)
+    if broken := _broken(names, *map(_failure, runs)):
+        return [Divergence("the whole program", "", np.inf, broken)]
     for first, second in zip(*runs, strict=True):
+        if broken := _broken(names, _failure([first]), _failure([second])):
+            found.append(Divergence(first.run.name, "", np.inf, broken))
+            continue
         order = first.answered[0].trial.trace.run.graph.names
         for step in sorted(first.steps, key=order.index):
-            found += _of_step(first, second, step, (one.name, other.name))
+            found += _of_step(first, second, step, names)
     return found
+
+
+def _failure(runs: Sequence[Tried]) -> str:
+    """What went wrong in every trial of these runs, if it was one and the same."""
+    answered = [each for one in runs for each in one.answered]
+    reasons = {each.wrong for each in answered}
+    return reasons.pop() if len(reasons) == 1 and not any(each.values for each in answered) else ""
+
+
+def _broken(names: Sequence[str], *failures: str) -> str:
+    told = zip(names, failures, strict=True)
+    return "; ".join(f"{name}: {failure}" for name, failure in told if failure)
 
 
 def _of_step(first: Tried, second: Tried, step: str, names: Sequence[str]) -> list[Divergence]:
@@ -94,9 +115,13 @@ def divergence_text(found: Sequence[Divergence], names: Sequence[str]) -> str:
     width = max(len(each.result) for each in found)
     for each in found:
         sign = "✓ same " if each.is_same else "✗ apart"
-        lines.append(f"{sign}  {each.result:{width}}  {each.numbers:22}  {each.words}".rstrip())
+        numbers = f"{each.numbers:22}  " if each.numbers else ""
+        lines.append(f"{sign}  {each.result:{width}}  {numbers}{each.words}".rstrip())
     first = next((each for each in found if not each.is_same), None)
-    lines.append(
-        f"They part at {first.result}, on {first.numbers}." if first else "They give the same."
-    )
+    if first is None:
+        lines.append("They give the same.")
+    elif first.numbers:
+        lines.append(f"They part at {first.result}, on {first.numbers}.")
+    else:
+        lines.append(f"Of {first.result} there is nothing to compare.")
     return "\n".join(lines) + "\n"

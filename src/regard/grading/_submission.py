@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard._errors import FileError
+from regard._files import as_text, read_bytes
 
 LARGEST = 5_000_000  # bytes
 PROGRAMS = (".py", ".ipynb")
@@ -33,12 +34,7 @@ class Submission:
     @property
     def program(self) -> str:
         """Its Python; of a notebook the code cells, without the lines that only Jupyter knows."""
-        try:
-            text = self.content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise FileError(
-                f"{self.name}: no UTF-8 text (byte {error.start}): save it as UTF-8"
-            ) from error
+        text = as_text(self.content, repr(self.name))
         return _code_of(self.name, text) if self.file.endswith(".ipynb") else text
 
 
@@ -69,11 +65,5 @@ def _code_of(name: str, notebook: str) -> str:
 def read_submission(path: str | Path, name: str = "") -> Submission:
     """The submission in a file."""
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise FileError(f"grade: {str(path)!r} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise FileError(f"grade: {str(path)!r} has more than {LARGEST:,} bytes")
+    content = read_bytes(path, f"grade: {str(path)!r}", LARGEST)
     return Submission(name or path.name, path.name, content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard._errors import OptionError
 from regard._options import one_of, positive_integer
@@ -19,8 +20,9 @@ CONVENTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class StepCost:
+class StepCost(NamedTuple):
+    """What one step takes, and the bytes of its result."""
+
     step: str
     counts: Cost
     bytes: Polynomial

@@ -72,28 +72,38 @@ class Sum:
 
 @dataclass(frozen=True)
 class Negative:
+    """−body: the opposite, or a term that is taken away."""
+
     body: Math
 
 
 @dataclass(frozen=True)
 class Fraction:
+    """A quotient: `top` over `bottom`."""
+
     top: Math
     bottom: Math
 
 
 @dataclass(frozen=True)
 class Root:
+    """The square root."""
+
     body: Math
 
 
 @dataclass(frozen=True)
 class Power:
+    """`base` with `exponent` raised beside it."""
+
     base: Math
     exponent: Math
 
 
 @dataclass(frozen=True)
 class Transposed:
+    """A matrix with rows and columns exchanged."""
+
     body: Math
 
 

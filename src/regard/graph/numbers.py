@@ -201,7 +201,18 @@ def _exact(name: str, entry: Any) -> Fraction | float:
             return written_fraction(entry)
         return as_fraction(entry) if isinstance(entry, float) else Fraction(entry)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
-        raise NumberError(f"{name}: {entry!r} is no number") from error
+        hint = number_hint(str(entry))
+        told = f". {hint}" if hint else ""
+        raise NumberError(f"{name}: {entry!r} is no number{told}") from error
+
+
+def number_hint(text: str) -> str:
+    """How to write a number with a decimal comma, or a percentage; "" for what is neither."""
+    if re.search(r"\d\s*\\?%", text):
+        return "Write shares of 1, such as 0.25 for 25%"
+    if re.search(r"\d,\d|\d\s*;\s*-?\d", text):
+        return "Write decimals with a point, such as 0.25, and commas between numbers alone"
+    return ""
 
 
 NOT_FINITE = {"nan": nan} | {

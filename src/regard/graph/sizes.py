@@ -8,6 +8,7 @@ from typing import Any
 from regard._errors import OptionError, did_you_mean
 from regard._options import look_up
 from regard.graph.builders import build
+from regard.graph.construction import OPTION_NAMES
 from regard.graph.graph import Graph
 from regard.graph.polynomial import Polynomial
 
@@ -56,9 +57,8 @@ def count_graph(kind: str, sizes: Mapping[str, int], **options: Any) -> Graph:
              Polynomial.parse(size).symbols}  # fmt: skip
     for name, size in sizes.items():
         if name not in known:
-            raise OptionError(
-                f"count: {kind} has no size {name!r}: {did_you_mean(name, sorted(known))}"
-            )
+            hint = did_you_mean(name, [*sorted(known), *OPTION_NAMES])
+            raise OptionError(f"count: {kind} has no size or option {name!r}: {hint}")
         if size < 1:
             raise OptionError(f"count: {name} must be at least 1, but {size} was passed")
     at = {**_EXAMPLE, **sizes}

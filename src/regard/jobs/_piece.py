@@ -10,6 +10,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
+from regard import _errors
 from regard._errors import OptionError
 
 Function = Callable[[dict[str, Any], int], Any]
@@ -26,7 +27,8 @@ class Failure:
     traceback: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.message}"
+        """The message; the kind of error too where it is not one of ours, which say enough."""
+        return self.message if hasattr(_errors, self.kind) else f"{self.kind}: {self.message}"
 
 
 @dataclass(frozen=True)

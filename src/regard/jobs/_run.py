@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,7 @@ def run_jobs(
     folder: str | Path | None = None,
     keep_going: bool = False,
     title: str = "",
+    called: Callable[[dict[str, Any]], str] | None = None,
 ) -> list[Outcome]:
     """Call `function(piece, seed)` for every piece; the outcomes in the order of the pieces.
 
@@ -49,6 +50,7 @@ def run_jobs(
     keep_going: a piece that fails becomes an Outcome with a Failure; otherwise the first stops
         everything with a JobError. Failures are not kept in the folder.
     title: of the progress bar; without one there is none.
+    called: what messages call a piece, instead of its JSON.
     """
     if not is_integer(seed) or seed < 0:
         raise OptionError(f"`seed` must be a whole number of at least 0, but {seed!r} was passed")
@@ -68,7 +70,9 @@ def run_jobs(
                 store.write(todo[key], answer["record"])
             if "failure" in answer and not keep_going:
                 failure = Failure(**answer["failure"])
-                raise JobError(f"jobs: the piece {todo[key].text} failed: {failure}")
+                text = todo[key].text
+                piece = called(json.loads(text)) if called else f"the piece {text}"
+                raise JobError(f"{title or 'jobs'}: {piece} failed: {failure}")
             advance(1)
     return [_outcome(each, answers[each.key]) for each in tasks]
 

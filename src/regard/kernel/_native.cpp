@@ -289,6 +289,36 @@ void inspect(nb::args args) {
     in_use.load()->inspect(call);
 }
 
+void step(nb::args args) {
+    Arguments given(args);
+    Buffers buffers;
+    Step call;
+    call.dtype = dtype_named(given.next_as<std::string>());
+    const Index item = size_of(call.dtype), computing = call.dtype == DType::float64 ? 8 : 4;
+    const nb::handle wide = given.next(), keys = given.next(), values = given.next();
+    const Shape rows = buffers.shape_of("wide", wide, 4), places = buffers.shape_of("keys", keys, 4);
+    call.batch = rows[0], call.tokens = rows[1], call.dim = rows[3];
+    call.kv_heads = places[1], call.heads = rows[2] - 2 * call.kv_heads;
+    require(call.kv_heads > 0 && call.heads > 0 && call.heads % call.kv_heads == 0, "keys: heads");
+    call.wide = buffers.packed("wide", wide, item, rows);
+    const Shape cache{call.batch, call.kv_heads, places[2], call.dim};
+    call.keys = buffers.array("keys", keys, item, cache, WRITABLE);
+    call.values = buffers.array("values", values, item, cache, WRITABLE);
+    call.filled = given.next_as<Index>();
+    require(call.filled >= 0 && call.filled + call.tokens <= places[2], "keys: too few places");
+    call.turns =
+        buffers.packed("turns", given.next(), computing, {2, call.batch, call.tokens, call.dim});
+    call.seen = buffers.array("seen", given.next(), 1, {call.batch, call.tokens, places[2]});
+    call.scale = given.next_as<double>();
+    const Shape outputs{call.batch, call.tokens, call.heads, call.dim};
+    call.out = buffers.packed("out", given.next(), item, outputs, WRITABLE);
+    given.end();
+    require(call.keys.strides[3] == 1 && call.values.strides[3] == 1, "keys: not contiguous");
+    require(call.seen.strides[2] == 1 && call.out, "step: an array is missing");
+    nb::gil_scoped_release others_run;
+    in_use.load()->step(call);
+}
+
 // --- The calls that most people make: arrays of NumPy alike in everything, and what hides keys is
 // --- causality, a window or a mask. They are told apart here because Python would take longer than
 // --- a short computation.
@@ -472,6 +502,7 @@ NB_MODULE(_native, module) {
     module.def("forward", &forward);
     module.def("backward", &backward);
     module.def("inspect", &inspect);
+    module.def("step", &step);
     module.def("plain_attention", &plain_attention, "q"_a.none(), "k"_a.none(), "v"_a.none(),
                "mask"_a.none(), "causal"_a.none(), "window"_a.none(), "scale"_a.none(),
                "layout"_a.none());

@@ -6,6 +6,7 @@
 #include "backward.hpp"
 #include "forward.hpp"
 #include "inspect.hpp"
+#include "step.hpp"
 
 namespace regard::REGARD_ISA {
 
@@ -51,6 +52,9 @@ const Kernels kernels{
     },
     [](const Inspection &call) {
         call.problem.dtype == DType::float64 ? inspect<double>(call) : inspect<float>(call);
+    },
+    [](const Step &call) {
+        call.dtype == DType::float64 ? step<double>(call) : step<float>(call);
     },
     fma_gigaflops,
     sum,

@@ -74,12 +74,26 @@ struct Inspection {
     void *rows = nullptr;  // (batch, heads, n_rows, n_k)
 };
 
+// One more token of every hypothesis of a batch entry, which are all remembered at once.
+struct Step {
+    DType dtype = DType::float32;  // of everything but the turns
+    Index batch = 0, tokens = 0, heads = 0, kv_heads = 0, dim = 0;
+    Index filled = 0;             // places of the cache that hold something already
+    double scale = 1;
+    const void *wide = nullptr;   // (batch, tokens, heads + 2 kv_heads, dim): queries, keys, values
+    const void *turns = nullptr;  // cosines and sines (2, batch, tokens, dim), or nothing
+    Array keys, values;           // (batch, kv_heads, places, dim)
+    Array seen;                   // (batch, tokens, places): bytes
+    void *out = nullptr;          // (batch, tokens, heads, dim)
+};
+
 // The entry points of one instruction set.
 struct Kernels {
     const char *name;
     void (*forward)(const Forward &);
     void (*backward)(const Backward &);
     void (*inspect)(const Inspection &);
+    void (*step)(const Step &);
     double (*fma_gigaflops)(Index rounds);            // what one core reaches with multiply-adds
     double (*sum)(const float *numbers, Index number);  // reads memory as fast as it can
 };

@@ -21,9 +21,10 @@ class Cache:
     def __init__(
         self, config: Config, batch: int, capacity: int, dtype: Any = None, device: Any = None
     ) -> None:
-        shape = (config.layers, 2, batch, config.kv_heads, capacity, config.head_dim)
-        # Zeros, because what is hidden is multiplied by 0 in some kernels, and NaN would stay.
-        self.held = torch.zeros(shape, dtype=dtype, device=device)
+        shape = (config.layers, 2, batch, capacity, config.kv_heads, config.head_dim)
+        # Nothing is read before it is written, so that room which is never needed takes no memory.
+        # The heads of a place are neighbours, because they are read together.
+        self.held = torch.empty(shape, dtype=dtype, device=device).transpose(3, 4)
         self.capacity = capacity
         self.filled = 0
 
@@ -40,5 +41,9 @@ class Cache:
         return keys[:, :, :after], values[:, :, :after]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these batch entries alone."""
-        self.held = self.held.index_select(2, rows)
+        """Go on with these batch entries alone, in ascending order."""
+        filled = self.held[:, :, :, :, : self.filled]
+        for place, row in enumerate(rows.tolist()):
+            if place != row:
+                filled[:, :, place] = filled[:, :, row]
+        self.held = self.held[:, :, : len(rows)]

@@ -114,14 +114,10 @@ def _assembled(words: Mapping[str, Any], theirs: Tensors, dtype: Any) -> Transfo
         known = ", ".join((*FAMILIES, OWN_TYPE))
         raise CheckpointError(f"checkpoint: its model type is {kind!r}, but regard reads {known}")
     with torch.device("meta"):
-        model = Transformer(config)
-    wanted = model.state_dict()
+        wanted = Transformer(config).state_dict()
     tensors = theirs if family is None else family.tensors_from(config, theirs, wanted)
     _check_shapes(tensors, wanted)
-    model.load_state_dict({name: tensors[name].to(dtype) for name in wanted}, assign=True)
-    model.compute_turns()
-    model.eval()
-    return model
+    return Transformer.holding(config, {name: tensors[name].to(dtype) for name in wanted})
 
 
 def _check_shapes(tensors: Tensors, wanted: Tensors) -> None:

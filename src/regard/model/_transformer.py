@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Mapping
+from math import inf, sqrt
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard._errors import SizeLimitError
+from regard._errors import OptionError, SizeLimitError
 from regard.model._cache import Cache
 from regard.model._config import Config
 from regard.model._dropout import dropped
 from regard.ops import Inspect, Inspection, attention
+from regard.ops.step import has_kernel, step
 
 Tensor = Any
 USUAL_STD = 0.02
@@ -30,8 +32,9 @@ class Norm(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor) -> Tensor:
         if self.bias is None:
-            return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+            return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.eps)
+        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+        return F.layer_norm(x, self.weight.shape, weight, bias, self.eps)
 
 
 class Attention(nn.Module):  # type: ignore[misc]
@@ -44,24 +47,32 @@ class Attention(nn.Module):  # type: ignore[misc]
         self.wqkv = nn.Linear(config.width, heads * config.head_dim, bias=config.bias)
         self.wo = nn.Linear(config.heads * config.head_dim, config.width, bias=config.bias)
 
-    def heads(self, x: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values: batch, head, token, dim."""
+    def wide(self, x: Tensor) -> Tensor:
+        """Queries, keys and values of every token: batch, token, head, dim."""
+        return self.wqkv(x).unflatten(-1, (-1, self.config.head_dim))
+
+    def heads(self, wide: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values apart, turned by their places: batch, head, token, dim."""
         config = self.config
-        wide = self.wqkv(x).unflatten(-1, (-1, config.head_dim)).transpose(1, 2)
-        turned = config.heads + config.kv_heads
-        qk, v = wide.split((turned, config.kv_heads), dim=1)
+        qk, v = wide.split((config.heads + config.kv_heads, config.kv_heads), dim=2)
         qk = qk if turns is None else rotate(qk, turns)
-        q, k = qk.split((config.heads, config.kv_heads), dim=1)
-        return q, k, v
+        q, k = qk.split((config.heads, config.kv_heads), dim=2)
+        return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
 
     def forward(
-        self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: dict[str, Any]
+        self, x: Tensor, turns: Tensor | None, cache: Cache | None, layer: int, seen: Any
     ) -> Tensor:
-        q, k, v = self.heads(x, turns)
-        if cache is not None:
+        wide = self.wide(x)
+        if cache is None:
+            q, k, v = self.heads(wide, turns)
+        elif isinstance(seen, torch.Tensor):
+            keys, values = cache.held[layer]
+            context = step(wide.to(keys.dtype), keys, values, cache.filled, turns, seen)
+            return self.wo(context.flatten(2).to(wide.dtype))
+        else:  # the cache may hold wider numbers than the weights have
+            q, k, v = self.heads(wide.to(cache.held.dtype), turns)
             k, v = cache.put(layer, k, v)
-        # The cache may hold wider numbers than the weights have.
-        context = attention(q.to(k.dtype), k, v.to(k.dtype), **seen).to(x.dtype)
+        context = attention(q, k, v, **seen).to(wide.dtype)
         return self.wo(context.transpose(1, 2).flatten(2))
 
 
@@ -128,6 +139,17 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.compute_turns()
         self._initialise()
 
+    @classmethod
+    def holding(cls, config: Config, tensors: Mapping[str, Tensor]) -> Transformer:
+        """A model with these weights, which are not copied, ready to translate."""
+        with torch.device("meta"):
+            model = cls(config)
+        model.load_state_dict(tensors, assign=True)
+        model.compute_turns()
+        model.to(model.embedding.weight.device)
+        model.eval()
+        return model
+
     def compute_turns(self) -> None:
         """The table of positions, which follows from the config and is in no checkpoint."""
         self.register_buffer("turns", _turns(self.config), persistent=False)
@@ -160,25 +182,37 @@ class Transformer(nn.Module):  # type: ignore[misc]
         tokens: Tensor,
         *,
         prefix: Tensor | None = None,
-        mask: Tensor | None = None,
+        seen: Tensor | None = None,
         places: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
         """What the output head reads: batch, token, width.
 
         prefix: how many first tokens of each batch entry all see each other; 0 for none.
-        mask: what each token may see, instead of everything up to itself.
+        seen: which places of a cache each token may see (batch, token, place), itself among them,
+            instead of everything up to itself; needs `places`.
         places: where each token stands (batch, token); without it they are counted from the cache.
         cache: holds earlier tokens, and gets these.
         """
         before = 0 if cache is None else cache.filled
         x, turns = self._placed(tokens, places, before)
-        seen = {"mask": mask} if mask is not None else {"prefix": prefix, "causal": before}
+        how: Any = {"prefix": prefix, "causal": before}
+        if seen is not None:
+            how = self._seen(seen, cache, tokens.shape[1])
         for layer, block in enumerate(self.blocks):
-            x = block(x, turns, cache, layer, seen)
+            x = block(x, turns, cache, layer, how)
         if cache is not None:
             cache.filled += tokens.shape[1]
         return x if self.norm is None else self.norm(x)
+
+    def _seen(self, seen: Tensor, cache: Cache | None, tokens: int) -> Any:
+        """As the kernel's step takes it, or as an option of `attention` where there is none."""
+        if cache is None:
+            raise OptionError("model: `seen` tells of the places of a cache, but there is none")
+        if has_kernel(cache.held.device, cache.held.dtype):
+            return seen
+        bias = torch.zeros_like(seen, dtype=cache.held.dtype).masked_fill_(~seen, -inf)
+        return {"bias": bias[:, None, :, : cache.filled + tokens]}
 
     def inspect(
         self, tokens: Tensor, wanted: Inspect, *, prefix: Tensor | None = None
@@ -188,7 +222,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
         seen = {"prefix": prefix, "causal": 0}
         told = []
         for layer, block in enumerate(self.blocks):
-            q, k, v = block.attention.heads(block.attended(x), turns)
+            own = block.attention
+            q, k, v = own.heads(own.wide(block.attended(x)), turns)
             told.append(attention(q, k, v, inspect=wanted, **seen)[1])
             x = block(x, turns, None, layer, seen)
         return told
@@ -210,9 +245,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
             x = x + (table[before:after] if places is None else table[places])
         else:
             at = self.turns[:, before:after] if places is None else self.turns[:, places]
-            at = at.to(x.dtype)
             turns = at if config.positions == "rotary" else None
-            x = x if turns is not None else x + at[0]
+            x = x if turns is not None else x + at[0].to(x.dtype)
         return dropped(x, config.dropout, self.training), turns
 
 
@@ -232,5 +266,5 @@ def _turns(config: Config) -> Tensor | None:
 
 def rotate(x: Tensor, turns: Tensor) -> Tensor:
     """Turn each vector by its place; coordinate i goes with coordinate i + half."""
-    cos, sin = turns if turns.dim() == 3 else turns[:, :, None]
+    cos, sin = turns.unsqueeze(-2)
     return (x * cos + x.roll(x.shape[-1] // 2, -1) * sin).to(x.dtype)

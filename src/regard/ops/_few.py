@@ -25,25 +25,33 @@ def are_single(q: Tensor) -> bool:
 
 
 def suits(problem: Problem) -> bool:
-    """Whether a mask is all that hides keys, and the products are quicker than the kernel."""
+    """Whether a mask or a bias is all that hides keys, and products are quicker than the kernel."""
     if problem.dtype not in ("float32", "float64") or problem.softcap or problem.causal:
         return False
     if not are_single(problem.q) or not 0 < problem.keys <= FEW_KEYS:
         return False
-    others = (problem.past_k, problem.bias, problem.q_segments, problem.lengths, problem.sinks)
+    others = (problem.past_k, problem.q_segments, problem.lengths, problem.sinks)
     unbounded = problem.left < 0 and problem.right < 0
     return unbounded and all(each is None for each in others)
 
 
 def solve(problem: Problem) -> Tensor | None:
     """The output, if it is one that products can find."""
-    batch, heads, queries, keys = problem.scores_shape
-    shared = (batch, problem.k.shape[1], -1)
-    q = (problem.q * problem.scale).reshape(*shared, problem.q.shape[3])
-    scores = q @ problem.k.mT
+    batch, heads, queries, _ = problem.scores_shape
+    shared = batch * problem.k.shape[1]
+    q = problem.q.reshape(shared, -1, problem.q.shape[3])
+    scores = _scores(problem, q, problem.k.flatten(0, 1).mT)
     if problem.mask is not None:
-        scores.masked_fill_(~problem.mask.reshape(*shared, keys), -inf)
-    output = torch.softmax(scores, dim=-1) @ problem.v
-    if not output.isfinite().all():
+        scores.masked_fill_(~problem.mask.reshape(scores.shape), -inf)
+    output = torch.bmm(torch.softmax(scores, dim=-1), problem.v.flatten(0, 1))
+    # What is finite has a finite sum, but for numbers so large that the kernel may have them.
+    if not output.sum().isfinite():
         return None
     return output.view(batch, heads, queries, problem.v.shape[3])
+
+
+def _scores(problem: Problem, q: Tensor, k: Tensor) -> Tensor:
+    if problem.bias is None:
+        return torch.bmm(q * problem.scale, k)
+    bias = problem.bias.reshape(len(q), q.shape[1], -1)
+    return torch.baddbmm(bias, q, k, alpha=problem.scale)

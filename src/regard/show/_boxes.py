@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from typing import NamedTuple
 
 BRACKETS = {"[": ("[", "⎡⎢⎣"), "]": ("]", "⎤⎥⎦"), "(": ("(", "⎛⎜⎝"), ")": (")", "⎞⎟⎠")}
@@ -23,9 +24,10 @@ def columns_of(text: str) -> int:
     """How many terminal columns a text takes."""
     if text.isascii():
         return len(text)
-    return sum(_columns(character) for character in text)
+    return sum(map(_columns, text))
 
 
+@cache
 def _columns(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0

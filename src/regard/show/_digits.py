@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +27,7 @@ class Digits(NamedTuple):
 Writing = Callable[[Fraction], Digits]
 
 
-@dataclass(frozen=True)
-class Between:
+class Between(NamedTuple):
     """A number known to lie in [low, high]; `decimals` is what it takes to write it as typed."""
 
     low: Fraction
@@ -52,6 +51,10 @@ class Between:
         middle, radius = _dyadic(ball.mid()), _dyadic(ball.rad())
         is_whole = radius == 0 and middle.denominator == 1
         return Between(middle - radius, middle + radius, 0 if is_whole else UNTYPED)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.low is self.high or self.low == self.high
 
     @property
     def is_whole(self) -> bool:
@@ -112,26 +115,28 @@ def power_above(value: Fraction) -> int:
     return power
 
 
-def in_decimals(item: Between, places: int, digits: int) -> Sequence[Writing]:
+def in_decimals(item: Between, places: int, digits: int) -> Iterable[Writing]:
     """Writings to try in turn: fixed decimals where these say something, else a power of ten."""
-    if not item.low == item.high == 0 and _vanishes(item, places):
+    low, high = (fixed(end, places).mantissa for end in (item.low, item.high))
+    if is_nothing(low) and is_nothing(high) and (item.low or item.high):
         return _fewer(scientific, MAGNITUDE, 1)
-    if abs(Fraction(fixed(item.low, places).mantissa)) >= LARGE:
+    if abs(int(low.partition(".")[0])) >= LARGE:
         return _fewer(scientific, digits + 1, 1)
     # Fewer decimals, then (for a wide interval of large numbers) fewer leading digits.
-    return [*_fewer(fixed, places, 0), *_fewer(scientific, digits, 1)]
+    return chain(_fewer(fixed, places, 0), _fewer(scientific, digits, 1))
 
 
-def in_significant(digits: int) -> Sequence[Writing]:
+def in_significant(digits: int) -> Iterable[Writing]:
     return _fewer(significant, digits, 1)
 
 
-def _vanishes(item: Between, places: int) -> bool:
-    return all(not fixed(end, places).mantissa.strip("-0.") for end in (item.low, item.high))
+def is_nothing(mantissa: str) -> bool:
+    """Whether no digit but 0 is left."""
+    return not mantissa.strip("-0.")
 
 
-def _fewer(write: Callable[[Fraction, int], Digits], most: int, least: int) -> Sequence[Writing]:
-    return [partial(_flipped, write, count) for count in range(most, least - 1, -1)]
+def _fewer(write: Callable[[Fraction, int], Digits], most: int, least: int) -> Iterable[Writing]:
+    return (partial(_flipped, write, count) for count in range(most, least - 1, -1))
 
 
 def _flipped(write: Callable[[Fraction, int], Digits], count: int, value: Fraction) -> Digits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from regard.show._digits import Between, Digits
 from regard.show._exact import exact_math, is_sympy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,8 +47,7 @@ class NumberFormat:
             positive_integer("elide_above", self.elide_above)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One written number: `digits` in ASCII and a power of ten, or an exact expression.
 
     `proven` is False where fewer digits than asked could be proven; a "bound" means |x| < cell;
@@ -71,8 +70,7 @@ class Cell:
         return self.digits.lstrip("-")
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """A written matrix, or a vector of one row; `columns` are numbered from 1, None is elided."""
 
     rows: tuple[tuple[Cell, ...], ...]
@@ -239,7 +237,7 @@ def _read_exact(value: Any) -> Cell | Between:
 def _cell(item: Between, places: int, whole: bool, numbers: NumberFormat) -> Cell:
     if item.is_counted:
         return Cell("number", str(round(item.low)))
-    if item.low < item.high and item.low <= 0 <= item.high:
+    if not item.is_exact and item.low <= 0 <= item.high:
         return _bound(item)
     if whole or numbers.style != "significant":
         candidates = _digits.in_decimals(item, places, numbers.digits)
@@ -253,12 +251,12 @@ def _bound(item: Between) -> Cell:
     return Cell("bound", "1", power or None)
 
 
-def _proven(item: Between, candidates: Sequence[_digits.Writing]) -> Cell:
+def _proven(item: Between, candidates: Iterable[_digits.Writing]) -> Cell:
     """The first writing on which both ends of the bounds agree: each digit of it is proven."""
     for place, write in enumerate(candidates):
         text: Digits = write(item.low)
-        if item.low == item.high or text == write(item.high):
-            if item.low and not text.mantissa.strip("-0."):
+        if item.is_exact or text == write(item.high):
+            if item.low and _digits.is_nothing(text.mantissa):
                 return _bound(item)
             return Cell("number", text.mantissa, text.exponent, proven=place == 0)
     return Cell("unproven", "?")

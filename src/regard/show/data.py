@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, fields
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from regard.graph.operation import Array, Axes, Axis, Operation
 from regard.graph.operations import OPERATIONS
 from regard.graph.polynomial import Polynomial
 from regard.graph.run import Run, run
+from regard.show._values import ball_text, plain_values
 
 if TYPE_CHECKING:
     from regard.show.trace import Trace
@@ -96,34 +96,6 @@ def _step_data(computed: Run, step: Step) -> dict[str, Any]:
         "shape": list(value.shape),
         "value": plain_values(value, getattr(computed.numbers, "digits", 15)),
     }
-
-
-def plain_values(array: Array, digits: int = 15) -> Any:
-    """Nested lists; finite floats and truth values as they are, everything else as text.
-
-    `digits` is how many a certified value is written with.
-    """
-    return _plain(array.tolist(), digits)
-
-
-def _plain(value: Any, digits: int) -> Any:
-    if isinstance(value, list):
-        return [_plain(entry, digits) for entry in value]
-    finite = isinstance(value, float) and isfinite(value)
-    if finite or isinstance(value, (bool, int)):
-        return value
-    if hasattr(value, "rad"):  # a certified ball
-        return _ball(value, digits)
-    return str(value)
-
-
-def _ball(ball: Any, digits: int) -> str:
-    """As many digits as were asked for, and how far the true value can be from them."""
-    if ball.is_finite():
-        return str(ball.str(digits, more=True))
-    if ball.is_nan():
-        return "nan"
-    return "inf" if ball > 0 else "-inf"
 
 
 # ---- reading it back -----------------------------------------------------------------------
@@ -298,6 +270,6 @@ def _agrees(computed: Run, name: str, stored: Any) -> bool:
 def _meets(ball: Any, text: Any) -> bool:
     """Whether a certified value and the digits in a file can be of the same number."""
     if not ball.is_finite() or not isinstance(text, str):
-        return bool(_ball(ball, 1) == text)
+        return bool(ball_text(ball, 1) == text)
     stored = type(ball)(text)
     return bool(stored.is_finite() and ball.overlaps(stored))

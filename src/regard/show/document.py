@@ -36,6 +36,8 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
+    """Running words with formulas among them."""
+
     prose: Prose
 
 
@@ -55,18 +57,24 @@ class Display:
 
 @dataclass(frozen=True)
 class Table:
+    """Rows of cells under a header of as many."""
+
     header: tuple[Prose, ...]
     rows: tuple[tuple[Prose, ...], ...]
 
 
 @dataclass(frozen=True)
 class Code:
+    """Lines of a program, or text that is set as one."""
+
     language: str
     text: str
 
 
 @dataclass(frozen=True)
 class Picture:
+    """A plot, drawn as each format can."""
+
     plot: Plot
 
 

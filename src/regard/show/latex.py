@@ -79,14 +79,24 @@ PREAMBLE = r"""\documentclass[11pt]{article}
 
 
 def to_latex(
-    document: Document, numbers: NumberFormat, *, new_page_per_answer: bool = False
+    document: Document,
+    numbers: NumberFormat,
+    *,
+    new_page_per_answer: bool = False,
+    figure: str = "",
 ) -> str:
-    """A complete document; with `new_page_per_answer` each level-1 heading opens a page."""
+    """A complete document; with `new_page_per_answer` each level-1 heading opens a page.
+
+    `figure` is the file that holds its picture; without one the caption alone is shown.
+    """
     body: list[str] = []
     for block in document.blocks:
         if body and new_page_per_answer and isinstance(block, Heading) and block.level == 1:
             body.append(r"\clearpage")
-        body.append(_block(block, numbers))
+        if figure and isinstance(block, Picture):
+            body.append(_figure(block, figure))
+        else:
+            body.append(_block(block, numbers))
     if document.title:
         title = rf"{{\LARGE\bfseries\raggedright {escape(document.title)}\par}}\medskip"
         body.insert(0, title)
@@ -111,6 +121,11 @@ def _block(block: Block, numbers: NumberFormat) -> str:
         case Picture(plot):
             words = f"Figure, to be saved as a file of its own: {plot.caption}"
             return _block(Note((words,)), numbers)
+
+
+def _figure(picture: Picture, file: str) -> str:
+    width = r"\includegraphics[width=\linewidth]"
+    return f"\\par\\medskip\n{width}{{{file}}}\n\n\\remark{{{escape(picture.plot.caption)}}}\n"
 
 
 def _paragraph(prose: Prose, numbers: NumberFormat) -> str:

@@ -43,11 +43,16 @@ class Shown(ABC):
 
         return to_markdown(*self._prepared(how))
 
-    def to_latex(self, *, new_page_per_answer: bool = False, **how: Any) -> str:
-        """A LaTeX document that compiles as it is."""
+    def to_latex(self, *, new_page_per_answer: bool = False, figure: str = "", **how: Any) -> str:
+        """A LaTeX document that compiles as it is; `figure` is the file with its picture, if any.
+
+        The name is as the document is to say it, relative to where it will be compiled.
+        """
         from regard.show.latex import to_latex
 
-        return to_latex(*self._prepared(how), new_page_per_answer=new_page_per_answer)
+        return to_latex(
+            *self._prepared(how), new_page_per_answer=new_page_per_answer, figure=figure
+        )
 
     def to_html(self, **how: Any) -> str:
         """One self-contained page without script."""

@@ -7,7 +7,8 @@ the cache is ever moved when a hypothesis dies or has two successors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
@@ -18,11 +19,16 @@ from torch.nn import functional as F
 from regard._errors import OptionError, SizeLimitError
 from regard._options import one_of, positive_integer
 from regard.model import Cache, Config, Transformer
+from regard.ops.step import has_kernel
 
 Tensor = Any
 STOPS = ("first", "likely", "sure")
 AT_ONCE = 320  # hypotheses that are extended together: enough to keep matrix products busy
 SENTENCES_AT_ONCE = 128  # more would take memory and save no time
+WORTH_A_WORKER = 8  # for fewer sentences each, a second thread would be started in vain
+MOST_WORKERS = 8  # each has memory of its own, and Python lets only one at a time prepare its steps
+SHORT = 64  # tokens of a source up to which the kernel's step reads it as quickly as its blocks
+CHUNK = 80  # the best of a row are looked for in those of its chunks that hold the largest
 WORTH_MOVING = 0.75  # once fewer sentences than this share go on, the others' rows are dropped
 
 
@@ -72,7 +78,6 @@ def most_source_tokens(config: Config) -> int:
     return (config.longest - 2) // 2
 
 
-@torch.inference_mode()  # type: ignore[untyped-decorator]
 def search(
     model: Transformer, sources: Sequence[Sequence[int]], how: Search
 ) -> list[list[Hypothesis]]:
@@ -84,14 +89,42 @@ def search(
                 f"{model.config.longest} places allow {most_source_tokens(model.config)}"
             )
     found: list[list[Hypothesis]] = [[] for _ in sources]
-    by_length = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
-    many = min(SENTENCES_AT_ONCE, max(1, AT_ONCE // how.beam))
-    for start in range(0, len(by_length), many):
-        numbers = by_length[start : start + many]
-        beams = _Beams(model, [sources[number] for number in numbers], how)
-        for number, hypotheses in zip(numbers, beams.run(), strict=True):
+    for numbers, told in _each_batch(model, sources, how):
+        for number, hypotheses in zip(numbers, told, strict=True):
             found[number] = hypotheses
     return found
+
+
+def _each_batch(
+    model: Transformer, sources: Sequence[Sequence[int]], how: Search
+) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+    """Numbers of sources and what was found for them, batch by batch.
+
+    On a CPU every thread has batches of its own: matrix products of this size gain little from
+    many threads, and everything between them gains nothing.
+    """
+    threads = torch.get_num_threads() if model.embedding.weight.device.type == "cpu" else 1
+    workers = min(threads, MOST_WORKERS, -(-len(sources) // WORTH_A_WORKER))
+    by_length = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
+    share = -(-len(sources) // max(1, workers))
+    many = max(1, min(SENTENCES_AT_ONCE, AT_ONCE // how.beam, share))
+    batches = [by_length[start : start + many] for start in range(0, len(by_length), many)]
+
+    def found(numbers: list[int]) -> list[list[Hypothesis]]:
+        with torch.inference_mode():  # each thread has its own mode
+            return _Beams(model, [sources[number] for number in numbers], how).run()
+
+    if workers <= 1:
+        yield from ((numbers, found(numbers)) for numbers in batches)
+        return
+    with ThreadPoolExecutor(
+        workers, "search", torch.set_num_threads, (threads // workers,)
+    ) as pool:
+        try:
+            yield from zip(batches, pool.map(found, batches), strict=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(threads)
 
 
 class _Beams:
@@ -108,15 +141,17 @@ class _Beams:
         self.limits = torch.minimum(room, torch.as_tensor(asked, device=self.device))
         steps = int(self.limits.max())
         capacity = width + how.beam * (steps - 1)
-        self.cache = Cache(config, batch, capacity, _at_least_float32(weight.dtype), self.device)
+        self.cache = Cache(config, batch, capacity, _stored(weight), self.device)
         shape = (batch, how.beam, capacity)
         self.seen = torch.zeros(shape, dtype=torch.bool, device=self.device)
         at = torch.arange(width, device=self.device)
         self.seen[:, :, :width] = (at < self.lengths[:, None])[:, None]
+        self.output = _in_chunks(model.output_weight)
         # Large and of every step: to allocate them anew would take as long as to fill them.
-        self.logits = weight.new_empty(batch * how.beam, config.vocabulary)
-        self.log_chances = self.logits.to(torch.float32, copy=True)
-        self.rows = torch.arange(batch, device=self.device)  # whose sentence each row is
+        self.logits = weight.new_empty(batch * how.beam, len(self.output))
+        self.log_chances = torch.empty_like(self.logits, dtype=torch.float32)
+        self.rows_at = torch.arange(batch, device=self.device)
+        self.rows = self.rows_at  # whose sentence each row is
         self.sums = torch.zeros(batch, 1, device=self.device)
         self.written = torch.zeros(batch, how.beam, steps, dtype=torch.long, device=self.device)
         self.done_scores = torch.full((batch, how.beam), -inf, device=self.device)
@@ -142,25 +177,45 @@ class _Beams:
         """Fill the cache with the sources; what their separators say."""
         mask = self.model.config.source_mask
         mask = self.how.source_mask if mask == "mixed" else mask
-        prefix = self.lengths if mask == "prefix" else None
-        hidden = self.model.hidden(self.tokens, prefix=prefix, cache=self.cache)
+        how = self._short(mask) if self.tokens.shape[1] <= SHORT else {}
+        if not how and mask == "prefix":
+            how = {"prefix": self.lengths}
+        hidden = self.model.hidden(self.tokens, cache=self.cache, **how)
         return hidden[self.rows, self.lengths - 1][:, None]
+
+    def _short(self, mask: str) -> dict[str, Tensor]:
+        """What each token of short sources sees, which is quicker told than found out."""
+        batch, width = self.tokens.shape
+        at = torch.arange(width, device=self.device)
+        real = at < self.lengths[:, None]
+        seen = torch.zeros(batch, width, self.cache.capacity, dtype=torch.bool, device=self.device)
+        seen[:, :, :width] = real[:, None] & real[:, :, None]
+        if mask == "causal":
+            seen[:, :, :width] &= at <= at[:, None]
+        return {"seen": seen, "places": at.expand(batch, -1)}
 
     def _candidates(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Twice as many successors as the beam holds, best first: sum, parent, token."""
         batch, beam, width = hidden.shape
-        rows = batch * beam
-        logits, sums = self.logits[:rows], self.log_chances[:rows]
-        torch.mm(hidden.reshape(rows, width), self.model.output_weight.mT, out=logits)
-        torch.log_softmax(logits, dim=-1, dtype=sums.dtype, out=sums)
-        sums[:, self.barred] = -inf
-        vocabulary = sums.shape[1]
-        sums = sums.view(batch, beam, vocabulary).add_(self.sums[..., None])
-        many = min(2 * self.how.beam, beam * vocabulary)
-        best, at = sums.flatten(1).topk(many)
-        lacking = (0, 2 * self.how.beam - many)
-        best, at = F.pad(best, lacking, value=-inf), F.pad(at, lacking)
-        return best, at // vocabulary, at % vocabulary
+        rows, vocabulary = batch * beam, self.model.config.vocabulary
+        logits, chances = self.logits[:rows], self.log_chances[:rows]
+        torch.mm(hidden.reshape(rows, width), self.output.mT, out=logits)
+        logits[:, vocabulary:] = -inf
+        torch.log_softmax(logits, dim=-1, dtype=chances.dtype, out=chances)
+        chances[:, self.barred] = -inf
+        chunks = chances.view(batch, beam, -1, CHUNK)
+        largest = (chunks.amax(-1) + self.sums[..., None]).flatten(1)
+        many = min(2 * self.how.beam, largest.shape[1])
+        places = largest.topk(many).indices
+        parents = places // chunks.shape[2]
+        sums = chunks.flatten(1, 2)[self.rows_at[:batch, None], places]
+        sums = (sums + self.sums.gather(1, parents)[..., None]).flatten(1)
+        lacking = max(0, 2 * self.how.beam - sums.shape[1])
+        best, at = F.pad(sums, (0, lacking), value=-inf).topk(2 * self.how.beam)
+        chunk = (at // CHUNK).clamp_max(many - 1)
+        tokens = places.gather(1, chunk) % chunks.shape[2] * CHUNK + at % CHUNK
+        # What stands for a token that is not there has no chance, but must be a number of one.
+        return best, parents.gather(1, chunk), tokens.clamp_max(vocabulary - 1)
 
     def _advance(self, step: int, sums: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Successors take the places of the hypotheses; those that end are put aside."""
@@ -172,8 +227,9 @@ class _Beams:
         goes_on = ~ends.gather(1, order)
         self.sums = sums.gather(1, order).masked_fill(~goes_on, -inf)
         parents = parents.gather(1, order)
-        self.seen = _of_parents(self.seen, parents)
-        self.written = _of_parents(self.written, parents)
+        if beam > 1:
+            self.seen = _of_parents(self.seen, parents)
+            self.written = _of_parents(self.written, parents)
         self.written[:, :, step] = tokens.gather(1, order)
         at_limit = self.limits == step + 1
         if at_limit.any():
@@ -242,15 +298,22 @@ class _Beams:
         self.seen[:, own, start + own] = True
         return self.model.hidden(
             self.written[:, :, step],
-            mask=self.seen[:, None, :, : start + beam],
+            seen=self.seen,
             places=(self.lengths + step)[:, None].expand(-1, beam),
             cache=self.cache,
         )
 
 
-def _at_least_float32(dtype: Any) -> Any:
-    """Keys and values in half precision would save memory, and take longer to attend to."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
+def _in_chunks(weight: Tensor) -> Tensor:
+    """The output weights, with rows of zeros until they are whole chunks."""
+    lacking = -len(weight) % CHUNK
+    return F.pad(weight, (0, 0, 0, lacking)) if lacking else weight
+
+
+def _stored(weight: Tensor) -> Any:
+    """What keys and values are held as; where products attend to them, float32 is quicker."""
+    wider = torch.promote_types(weight.dtype, torch.float32)
+    return weight.dtype if has_kernel(weight.device, weight.dtype) else wider
 
 
 def _padded(sources: Sequence[Sequence[int]], config: Config, device: Any) -> tuple[Tensor, Tensor]:

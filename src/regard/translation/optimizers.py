@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from regard.translation.distributed import placed
 from regard.translation.recipes import Recipe
 
 Tensor = Any
@@ -39,7 +40,7 @@ class Optimizers:
         inner = [p for name, p in named if p.dim() == 2 and not _of_tokens(name)]
         others = [p for name, p in named if p.dim() != 2 or _of_tokens(name)]
         self.each: list[tuple[Any, float]] = []
-        groups = [{"params": others, "weight_decay": 0.0}]
+        groups: list[dict[str, Any]] = [{"params": others, "weight_decay": 0.0}]
         if recipe.optimizer == "muon":
             muon = torch.optim.Muon(
                 inner, lr=recipe.matrix_rate, weight_decay=recipe.weight_decay, momentum=0.95
@@ -84,6 +85,11 @@ class Optimizers:
                 of, at, name = key.split(".", 2)
                 if int(of) == number:
                     found.setdefault(int(at), {})[name] = value
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            for order, values in found.items():
+                for name, value in values.items():
+                    if value.shape == held[order].shape:
+                        values[name] = placed(value, held[order])
             groups = optimizer.state_dict()["param_groups"]
             optimizer.load_state_dict({"state": found, "param_groups": groups})
 
@@ -133,9 +139,10 @@ class Average:
 
     def restore(self, state: Tensors) -> None:
         found: dict[int, Tensors] = {}
+        held = dict(self._model.named_parameters())
         for key, value in state.items():
             at, _, name = key.partition(".")
-            found.setdefault(int(at), {})[name] = value
+            found.setdefault(int(at), {})[name] = placed(value, held[name])
         self.kept = [found[at] for at in sorted(found)]
 
 

@@ -113,21 +113,24 @@ class Trainer:
         self.progress = Progress()
         torch.manual_seed(recipe.seed)
         self.model = Transformer(model_config(recipe, len(tokenizer))).to(self.machine.device)
+        self.objective = self._spread(Objective(self.model, recipe))
         self.optimizers = Optimizers(self.model, recipe, self.steps)
         self.average = Average(self.model, recipe)
         self.scaler = torch.amp.GradScaler() if self.machine.scaled else None
-        self.objective = self._spread(Objective(self.model, recipe))
         torch.manual_seed(recipe.seed + 7919 * (place.rank + 1))  # each has its own dropout
         self.stopped_by: int | None = None
 
     def _spread(self, objective: Objective) -> Any:
         """Compiled, and shared with the other processes."""
         if self.machine.compiled:
-            for block in self.model.blocks:
-                block.compile(dynamic=True)
+            for block in self.model.blocks:  # their hooks, which gather shards, stay outside
+                block.forward = torch.compile(block.forward, dynamic=True)
         if self.place.world == 1:
             return objective
-        return nn.parallel.DistributedDataParallel(objective)
+        if not self.recipe.sharded:
+            return distributed.copied(objective)
+        device, dtype = self.machine.device, self.machine.dtype
+        return distributed.sharded(objective, self.model.blocks, self.place, device, dtype)
 
     def describe(self) -> list[str]:
         """What is trained on what, before it begins."""
@@ -141,8 +144,14 @@ class Trainer:
             f"model: {count:,} parameters, {len(self.tokenizer):,} of vocabulary",
             f"batches: {self.recipe.batch_tokens:,} tokens, {100 * feed.padding:.1f}% padding; "
             f"{self.steps:,} updates, {feed.updates_per_epoch:,} an epoch",
-            *(f"machine: {reason}" for reason in self.machine.reasons),
+            *(f"machine: {reason}" for reason in (*self.machine.reasons, *self._together())),
         ]
+
+    def _together(self) -> list[str]:
+        if self.place.world == 1:
+            return []
+        held = "a part of the model" if self.recipe.sharded else "a copy of the model"
+        return [f"each of {self.place.world} processes holds {held}"]
 
     # --- The loop ---------------------------------------------------------------------------
 
@@ -210,7 +219,8 @@ class Trainer:
         if self.scaler is not None:
             self.optimizers.unscale(self.scaler)
         most = self.recipe.clip or float("inf")
-        return float(nn.utils.clip_grad_norm_(self.model.parameters(), most))
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), most)
+        return float(distributed.whole(norm))
 
     def _tell(self, facts: dict[str, Any]) -> None:
         facts = {"step": self.progress.step, **facts, "tokens": self.progress.tokens,
@@ -227,14 +237,12 @@ class Trainer:
         progress = self.progress
         if not self.corpus.validation:
             return
-        if self.place.first:
-            with self._averaged():
-                scores = self._scores()
+        scores = None
+        with self._averaged() as model:
+            if self.place.first:
+                scores = self._scores(model)
                 if scores.bleu > progress.best:
-                    self._export(scores)
-            better = scores.bleu > progress.best
-        else:
-            scores, better = None, False
+                    self._export(model)
         bleu = distributed.total(scores.bleu if scores else 0.0, self.place, self.machine.device)
         better = bleu > progress.best
         progress.stale = 0 if better else progress.stale + 1
@@ -254,37 +262,51 @@ class Trainer:
             return None
         best = load(self.run.folder / BEST).to(self.machine.device)
         pairs = self.corpus.test[: self.recipe.test_pairs]
-        scores = validate(best, self.tokenizer, pairs, self.machine.autocast())
+        scores = validate(best, self.tokenizer, pairs, self.machine.dtype)
         self.run.log(
             step=self.progress.step, finished=True, test_bleu=scores.bleu, test_chrf=scores.chrf,
             signatures=scores.signatures,
         )  # fmt: skip
         return scores
 
-    def _scores(self) -> Scores:
+    def _scores(self, model: Transformer) -> Scores:
         pairs = self.corpus.validation[: self.recipe.validate_pairs]
-        return validate(self.model, self.tokenizer, pairs, self.machine.autocast())
+        return validate(model, self.tokenizer, pairs, self.machine.dtype)
 
     @contextmanager
-    def _averaged(self) -> Iterator[None]:
-        """The averaged weights in the model's place, for a while."""
+    def _averaged(self) -> Iterator[Transformer]:
+        """The model with the averaged weights: for a while in place of its own, unless sharded."""
+        if self.recipe.sharded:
+            yield self._gathered()
+            return
         if not self.average.kept:
-            yield
+            yield self.model
             return
         parameters = dict(self.model.named_parameters())
         own = {name: p.detach().clone() for name, p in parameters.items()}
         _put(parameters, self.average.weights())
         try:
-            yield
+            yield self.model
         finally:
             _put(parameters, own)
 
-    def _export(self, scores: Scores) -> None:
+    def _gathered(self) -> Transformer:
+        """A second model of whole tensors, in the first process; all must take part."""
+        weights = distributed.gathered(self.average.weights(), self.place)
+        with torch.device("meta"):
+            model = Transformer(self.model.config)
+        if self.place.first:
+            model.load_state_dict(weights, assign=True)
+            model.compute_turns()
+            model.to(self.machine.device)
+        return model
+
+    def _export(self, model: Transformer) -> None:
         files = {
             "tokenizer.json": self.tokenizer.written(),
             RECIPE: self.recipe.written(),
         }
-        save(self.run.folder / BEST, self.model, files=files)
+        save(self.run.folder / BEST, model, files=files)
 
     def _stale(self) -> bool:
         return bool(self.recipe.patience) and self.progress.stale >= self.recipe.patience
@@ -292,13 +314,14 @@ class Trainer:
     # --- States -----------------------------------------------------------------------------
 
     def _save(self) -> None:
-        if not self.place.first:
-            return
         parts = {
             "model": self.model.state_dict(), "optimizer": self.optimizers.state(),
             "average": self.average.state(), "random": _random_state(),
         }  # fmt: skip
-        tensors = {f"{part}.{name}": t for part, held in parts.items() for name, t in held.items()}
+        held = {f"{part}.{name}": t for part, held in parts.items() for name, t in held.items()}
+        tensors = distributed.gathered(held, self.place)
+        if not self.place.first:
+            return
         if self.scaler is not None:
             tensors |= {
                 f"scaler.{k}": torch.tensor(v, dtype=torch.float64)
@@ -318,7 +341,10 @@ class Trainer:
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             parts.setdefault(part, {})[rest] = tensor
-        self.model.load_state_dict(parts["model"])
+        held = self.model.state_dict()
+        self.model.load_state_dict(
+            {name: distributed.placed(t, held[name]) for name, t in parts["model"].items()}
+        )
         self.optimizers.restore(parts["optimizer"])
         self.average.restore(parts.get("average", {}))
         if self.scaler is not None and "scaler" in parts:
@@ -378,6 +404,7 @@ def train(recipe: Recipe, folder: str | Path, told: Told, resume: bool = False) 
     """Train what the recipe says into the folder, or go on with what is there."""
     run = Run(folder)
     place = distributed.join()
+    distributed.check(place, recipe.sharded)
     with closing(run), distributed.together(place, folder):
         corpus = read_corpus(recipe)
         if not resume and place.first:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from regard.exercises.reading._records import Cell, Number, UnreadableError
+from regard.graph.numbers import number_hint
 
 _DECIMAL = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _PLAIN = re.compile(rf"[+-]?{_DECIMAL}")
@@ -99,7 +100,7 @@ def refuse_words(cells: Sequence[Cell], are_numbers: Sequence[bool]) -> None:
     raise UnreadableError(
         first.at,
         f"{shown} is not a number that can be read exactly",
-        "Write a decimal, a fraction such as 1/2, or an infinity",
+        number_hint(first.text) or "Write a decimal, a fraction such as 1/2, or an infinity",
         symbolic,
     )
 

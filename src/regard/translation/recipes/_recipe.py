@@ -97,6 +97,7 @@ class Recipe:
     precision: str = "auto"
     compile: str = "auto"
     threads: int = 0
+    sharded: bool = False
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
