@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from regard._errors import OptionError
-from regard.ops import _device, _few, _kernel, _paths
+from regard.ops import _device, _kernel, _paths
 from regard.ops._dtypes import Array
 from regard.ops._inspection import ANSWERS, Inspect
 from regard.ops._problem import PARTS, Problem
@@ -39,10 +39,6 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
         problem = problem.with_past_joined(torch.cat)
     operands = [getattr(problem, name) for name in OPERANDS]
     _refuse_tangents(operands)
-    if wanted is None and _few.suits(problem) and _is_bare(operands):
-        output = _few.solve(problem)
-        if output is not None:
-            return output, None, {}
     attend = _Eager.apply if _is_eager(operands) else forward
     output, log_sum_exp = attend(*operands)
     if wanted is None:
@@ -55,8 +51,6 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
 
 def plain(q: Tensor, k: Tensor, v: Tensor, mask: Any, *options: Any) -> Tensor | None:
     """As `Path.plain`, for tensors whose memory nobody else has an eye on."""
-    if _few.are_single(q):
-        return None
     tensors = (q, k, v) if mask is None else (q, k, v, mask)
     if q.dtype not in (torch.float32, torch.float64) or not _is_eager(tensors):
         return None
@@ -99,14 +93,6 @@ def _refuse_tangents(operands: Sequence[Any]) -> None:
             "attention has no forward-mode derivatives (torch.func.jvp, jacfwd): take gradients "
             "(backward, torch.autograd.grad)"
         )
-
-
-def _is_bare(operands: Sequence[Any]) -> bool:
-    """Whether numbers alone are wanted: nothing is traced, and no gradient asked for."""
-    if not _is_eager(operands):
-        return False
-    tensors = (each for each in operands if isinstance(each, torch.Tensor))
-    return not (torch.is_grad_enabled() and any(each.requires_grad for each in tensors))
 
 
 def _as_array(value: Any) -> Any:
