@@ -38,3 +38,27 @@ def print_ratios(medians: dict[str, float], baseline: str, runs: int) -> None:
         print(f"{name:{width}}  {1000 * seconds:9.2f} ms   {seconds / medians[baseline]:.2f}")
     ratios = {name: seconds / medians[baseline] for name, seconds in medians.items()}
     print(json.dumps({"seconds": medians, "ratios": ratios, "baseline": baseline, "runs": runs}))
+
+
+class Clock:
+    """Counts what updates bring after the first `warm` ones, until the time is over."""
+
+    def __init__(self, seconds: float, warm: int = 8) -> None:
+        self.seconds, self.warm = seconds, warm
+        self.updates, self.tokens, self.start, self.now = 0, 0, 0.0, 0.0
+
+    def over(self, tokens: int) -> bool:
+        self.updates += 1
+        self.now = time.perf_counter()
+        if self.updates <= self.warm:
+            self.start = self.now
+            return False
+        self.tokens += tokens
+        return self.now - self.start > self.seconds
+
+    def speed(self) -> float:
+        return self.tokens / (self.now - self.start)
+
+
+class Enough(Exception):
+    """The time is over."""

@@ -1,70 +1,101 @@
-"""Real tokens a second (padding not counted) of training on multi30k, at equal parameters.
+"""Real tokens a second (padding not counted) and memory of training, at equal parameters.
 
-    python benchmarks/training.py --data-dir DATA [--seconds 20] [--with-compiled]
+    python benchmarks/training.py [--data-dir DATA] [--joeynmt PYTHON] [--seconds 20] [--rounds 3]
 
-Against the Trainer of `transformers` on a Llama of the same sizes and data: with its defaults, and
-with bfloat16, length grouping and a batch of the same number of tokens, also compiled if asked for
-(compiling takes minutes). Needs `pip install accelerate`. Both read the same rows of tokens; ours
-decides everything else as the recipe says. Memory is the largest of the process so far, so that
-each contestant has a process of its own.
+On multi30k where --data-dir or $REGARD_DATA has it, else on pocket. Against the Trainer of
+`transformers` on a Llama of the same sizes and rows of tokens: with its defaults; with bfloat16,
+length grouping and a batch of about as many tokens; and that compiled. And against JoeyNMT 2.3, an
+encoder and a decoder with as many weights, on the same pieces, in an environment of its own:
+
+    python -m venv joey && joey/bin/pip install joeynmt==2.3.0 torch==2.13.0
+
+Each contestant has a process of its own, whose largest memory is told; they take turns, and medians
+are over the rounds.
 """
 
 import argparse
 import json
+import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from pathlib import Path
 from typing import Any
+
+from _measure import Clock, Enough
 
 SIZES = {"layers": 6, "vocabulary": 6000}
 OURS = {
     "regard": {"optimizer": "adamw", "batch_tokens": 4096},  # the optimizer of the others
-    "regard-muon": {},  # as the recipe is: slower a token, and far fewer tokens are needed
+    "regard, Muon": {},  # as the recipe is: slower a token, and far fewer tokens are needed
 }
-CONTESTANTS = (*OURS, "trainer", "trainer-bfloat16", "trainer-bfloat16-compiled")
-WARM = 8
+DEFAULTS, BETTER, COMPILED = "Trainer", "Trainer, bfloat16", "Trainer, bfloat16, compiled"
+JOEY = "JoeyNMT"
+CONTESTANTS = (*OURS, DEFAULTS, BETTER, COMPILED, JOEY)
+WARM = {COMPILED: 40}  # updates until most shapes are compiled
+Found = dict[str, float]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", required=True)
+    parser.add_argument("--data-dir", default=os.environ.get("REGARD_DATA", ""))
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="the python that has JoeyNMT")
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--with-compiled", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=CONTESTANTS, action="append")
     parser.add_argument("--one", choices=CONTESTANTS, help=argparse.SUPPRESS)
     said = parser.parse_args()
     if said.one:
-        print(json.dumps(measured(said.one, said.data_dir, said.seconds)))
+        print(json.dumps(measured(said.one, said)))
         return
-    found = {}
-    for name in CONTESTANTS if said.with_compiled else CONTESTANTS[:-1]:
-        command = [sys.executable, __file__, "--one", name, "--data-dir", said.data_dir,
-                   "--seconds", str(said.seconds)]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found[name] = json.loads(done.stdout.splitlines()[-1])
-        print(f"{name:28} {found[name]['tokens_per_second']:8,.0f} real tokens/s "
-              f"{found[name]['megabytes']:6,.0f} MB {found[name]['parameters']:,} parameters",
-              flush=True)  # fmt: skip
-    ours = found["regard"]["tokens_per_second"]
-    ratios = {name: ours / each["tokens_per_second"] for name, each in found.items()}
-    print(json.dumps({"found": found, "regard_is_faster_by": ratios}))
+    names = said.only or [name for name in CONTESTANTS if name != JOEY or said.joeynmt]
+    found: dict[str, list[Found]] = {name: [] for name in names}
+    for _ in range(said.rounds):
+        for name in names:
+            found[name].append(in_its_process(name))
+    table = {
+        name: {what: statistics.median(each[what] for each in rounds) for what in rounds[0]}
+        for name, rounds in found.items()
+    }
+    for name, each in table.items():
+        print(f"{name:28} {each['tokens_per_second']:8,.0f} real tokens/s "
+              f"{each['megabytes']:6,.0f} MB {each['parameters']:,} parameters")  # fmt: skip
+    ratios = {
+        name: table["regard"]["tokens_per_second"] / each["tokens_per_second"]
+        for name, each in table.items() if "regard" in table
+    }  # fmt: skip
+    corpus = "multi30k" if said.data_dir else "pocket"
+    print(json.dumps({"corpus": corpus, "found": table, "regard_is_faster_by": ratios,
+                      "rounds": said.rounds}))  # fmt: skip
 
 
-def measured(name: str, data_dir: str, seconds: float) -> dict[str, float]:
+def in_its_process(name: str) -> Found:
+    command = [sys.executable, __file__, "--one", name, *sys.argv[1:]]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: Found = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measured(name: str, said: argparse.Namespace) -> Found:
     from regard.translation.batches import tokenized
     from regard.translation.corpora import read_corpus
     from regard.translation.recipes import read_recipe
     from regard.translation.tokenizer import Tokenizer
 
-    recipe = read_recipe("multi30k").changed({**SIZES, "data_dir": data_dir, **OURS.get(name, {})})
+    recipe = read_recipe("multi30k").changed({**SIZES, **OURS.get(name, {})})
+    where = {"data_dir": said.data_dir} if said.data_dir else {"corpus": "pocket"}
+    recipe = recipe.changed(where)
     corpus = read_corpus(recipe)
     tokenizer = Tokenizer.trained((t for pair in corpus.train for t in pair), recipe.vocabulary)
-    clock = Clock(seconds)
+    rows = tokenized(corpus.train, tokenizer, recipe.longest)
+    if name == JOEY:
+        return by_joeynmt(rows, len(tokenizer), said)
+    clock = Clock(said.seconds, WARM.get(name, 8))
     if name in OURS:
         parameters = train_ours(recipe, corpus, tokenizer, clock)
     else:
-        rows = tokenized(corpus.train, tokenizer, recipe.longest)
         parameters = train_theirs(recipe, rows, clock, name)
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
@@ -72,27 +103,22 @@ def measured(name: str, data_dir: str, seconds: float) -> dict[str, float]:
     }  # fmt: skip
 
 
-class Clock:
-    """Counts real tokens from the update WARM on, until the time is over."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.updates, self.tokens, self.start, self.now = seconds, 0, 0, 0.0, 0.0
-
-    def over(self, tokens: int) -> bool:
-        self.updates += 1
-        self.now = time.perf_counter()
-        if self.updates <= WARM:
-            self.start = self.now
-            return False
-        self.tokens += tokens
-        return self.now - self.start > self.seconds
-
-    def speed(self) -> float:
-        return self.tokens / (self.now - self.start)
-
-
-class Enough(Exception):
-    pass
+def by_joeynmt(rows: Any, vocabulary: int, said: argparse.Namespace) -> Found:
+    """Our pieces as its words, so that both train on the same tokens."""
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {"fr": [], "en": []}
+        for row, source in zip(rows.rows, rows.sources, strict=True):
+            sides["fr"].append(row[1 : source - 1])
+            sides["en"].append(row[source:-1])
+        for language, pieces in sides.items():
+            text = "".join(" ".join(map("p{}".format, each)) + "\n" for each in pieces)
+            Path(folder, f"train.{language}").write_text(text)
+        Path(folder, "vocabulary.txt").write_text("".join(f"p{n}\n" for n in range(4, vocabulary)))
+        script = Path(__file__).with_name("_joeynmt.py")
+        command = [said.joeynmt, script, folder, str(said.seconds)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: Found = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def train_ours(recipe: Any, corpus: Any, tokenizer: Any, clock: Clock) -> int:
@@ -151,14 +177,14 @@ def train_theirs(recipe: Any, rows: Any, clock: Clock, name: str) -> int:
             control.should_training_stop = clock.over(counted[0])
 
     better: dict[str, Any] = {}
-    if name != "trainer":
+    if name != DEFAULTS:
         better = {"bf16": True, "per_device_train_batch_size": 96,
                   "train_sampling_strategy": "group_by_length"}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder, use_cpu=True, report_to="none", save_strategy="no", disable_tqdm=True,
             logging_strategy="no", max_steps=100000, remove_unused_columns=False,
-            torch_compile=name.endswith("compiled"), length_column_name="length", **better,
+            torch_compile=name == COMPILED, length_column_name="length", **better,
         )  # fmt: skip
         data = [{"at": at, "length": int(rows.lengths[at])} for at in range(len(rows))]
         for item in data:

@@ -1,5 +1,6 @@
 """The command line as its users meet it: output, files, exit codes, and mistakes in a sentence."""
 
+import gc
 import json
 import os
 import re
@@ -239,3 +240,11 @@ def test_an_ascii_terminal_does_not_stop_the_output() -> None:
     finished = run_regard("solve", "unscaled-self-attention", env=environment)
     assert finished.returncode == 0, finished.stderr
     assert "0.4284" in finished.stdout
+
+
+def test_garbage_is_looked_for_in_verbs_that_run_for_long(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["solve", "--list"]) == 0
+    assert gc.isenabled()
+    assert gc.get_threshold()[0] < 1_000_000

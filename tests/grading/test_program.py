@@ -124,28 +124,7 @@ def test_a_program_for_one_length_is_found(bubblewrap: Isolation) -> None:
     assert grade.points == 1.5
 
 
-CAUSAL = """
-format = 1
-title = "Causal"
-kind = "self-attention"
-
-[givens]
-X = [[1, 0], [0, 2], [1, 1], [2, 1], [0, 1]]
-WQ = [[1, 2], [0, 1]]
-WK = [[0, 1], [1, 1]]
-WV = [[2, 1], [0, 3]]
-
-[options]
-causal = true
-
-[[code.run]]
-function = "attend"
-arguments = ["X", "WQ", "WK", "WV"]
-results = ["context"]
-
-[[asked]]
-step = "context"
-"""
+CAUSAL = (Path(__file__).with_name("programs") / "causal.toml").read_text(encoding="utf-8")
 MASKED = """
 import numpy as np
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -44,28 +45,8 @@ def attend(X, Wq, Wk, Wv):
     weights = weights / weights.sum(axis=1, keepdims=True)
     return weights, weights @ V
 """
-CAUSAL = """
-format = 1
-title = "Causal"
-kind = "self-attention"
-
-[givens]
-X = [[1, 0], [0, 2], [1, 1], [2, 1], [0, 1]]
-WQ = [[1, 2], [0, 1]]
-WK = [[0, 1], [1, 1]]
-WV = [[2, 1], [0, 3]]
-
-[options]
-causal = true
-
-[[code.run]]
-function = "attend"
-arguments = ["X", "WQ", "WK", "WV"]
-results = ["weights", "context"]
-
-[[asked]]
-step = "context"
-"""
+CAUSAL = (Path(__file__).with_name("programs") / "causal.toml").read_text(encoding="utf-8")
+BOTH = CAUSAL.replace('["context"]', '["weights", "context"]')
 
 WRONG = [
     # program, what stands there, what is written instead, the title that names it
@@ -111,7 +92,7 @@ WRONG = [
 def graders() -> dict[str, Grader]:
     return {
         SINGLE: Grader(load_exercise("numpy-multi-head")),
-        MASKED: Grader(read_exercise(CAUSAL, "causal.toml")),
+        MASKED: Grader(read_exercise(BOTH, "causal.toml")),
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from regard import OptionError, SizeLimitError  # noqa: E402
-from regard.model import Cache, Config, Transformer, loss, predicting  # noqa: E402
+from regard.model import Cache, Config, Transformer, _loss, loss, predicting  # noqa: E402
 
 from .conftest import SIZES, small  # noqa: E402
 
@@ -164,6 +164,50 @@ def test_options_that_are_refused(options: dict[str, Any], message: str) -> None
 def test_a_config_needs_its_vocabulary() -> None:
     with pytest.raises(OptionError, match="needs `vocabulary`"):
         Config.read({"width": 8})
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("lower", [False, True])
+def test_the_loss_in_parts_is_torchs(
+    smoothing: float, lower: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over 23 rows, five at a time, far from and near to certainty."""
+    monkeypatch.setattr(_loss, "ROWS", 5)
+    torch.manual_seed(1)
+    hidden = (torch.randn(23, 7) * torch.logspace(-1, 2, 23)[:, None]).requires_grad_()
+    weight, labels = torch.randn(13, 7, requires_grad=True), torch.randint(0, 13, (23,))
+    with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+        found = _loss._CrossEntropy.apply(hidden, weight, labels, smoothing)
+        logits = torch.nn.functional.linear(hidden, weight).float()
+    wanted = torch.nn.functional.cross_entropy(
+        logits, labels, label_smoothing=smoothing, reduction="sum"
+    )
+    torch.testing.assert_close(found, wanted)
+    given = (hidden, weight)
+    share = 0.02 if lower else 1e-6
+    for one, other in zip(
+        *(torch.autograd.grad(3 * each, given) for each in (found, wanted)), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=share, atol=share * float(other.abs().max()))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_a_block_is_compiled_once_for_all_lengths(dropout: float) -> None:
+    """Dropout and attention included, without a break and without compiling anew."""
+    model = Transformer(Config.shaped("llama", **{**SIZES, "dropout": dropout})).train()
+    torch._dynamo.reset()
+    options = {"dynamic": True, "fullgraph": True, "backend": "aot_eager"}
+    compiled = torch.compile(model.blocks[0].forward, **options)
+    for many, length in ((3, 17), (5, 11), (2, 7)):
+        text = torch.randint(4, 53, (many, length))
+        x, turns = model._placed(text, None, 0)
+        x = x.detach().requires_grad_()
+        seen = {"prefix": torch.full((many,), 5), "causal": True}
+        with torch._dynamo.config.patch(error_on_recompile=True):
+            found = compiled(x, turns, None, 0, seen)
+            if not dropout:  # a compiler may draw in another order
+                torch.testing.assert_close(found, model.blocks[0](x, turns, None, 0, seen))
+            found.sum().backward()
 
 
 @pytest.mark.long

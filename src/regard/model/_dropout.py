@@ -19,6 +19,20 @@ def dropped(x: Tensor, share: float, training: bool) -> Tensor:
     if x.device.type != "cpu":
         return F.dropout(x, share, True)
     least = round(LEVELS * share)
-    drawn = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
-    kept = drawn.view(torch.uint8)[: x.numel()].view(x.shape) >= least
+    draw = drawn if torch.compiler.is_compiling() else _drawn
+    kept = draw(x.numel()).view(x.shape) >= least
     return x * kept.to(x.dtype).mul_(LEVELS / (LEVELS - least))
+
+
+def _drawn(count: int) -> Tensor:
+    """So many bytes."""
+    words = torch.empty(-(-count // 8), dtype=torch.int64).random_(-(2**63), None)
+    return words.view(torch.uint8)[:count]
+
+
+# What a compiler cannot look into, and may neither leave out nor do twice.
+drawn = torch.library.custom_op(
+    "regard::drawn", _drawn, mutates_args=(), schema="(SymInt count) -> Tensor",
+    tags=(torch.Tag.nondeterministic_seeded,),
+)  # fmt: skip
+drawn.register_fake(lambda count: torch.empty(count, dtype=torch.uint8))

@@ -54,9 +54,10 @@ class Attention(nn.Module):  # type: ignore[misc]
     def heads(self, wide: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values apart, turned by their places: batch, head, token, dim."""
         config = self.config
-        qk, v = wide.split((config.heads + config.kv_heads, config.kv_heads), dim=2)
-        qk = qk if turns is None else rotate(qk, turns)
-        q, k = qk.split((config.heads, config.kv_heads), dim=2)
+        parts = (config.heads, config.kv_heads, config.kv_heads)
+        q, k, v = wide.split(parts, dim=2)
+        if turns is not None:
+            q, k = rotate(q, turns), rotate(k, turns)
         return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
 
     def forward(
@@ -196,7 +197,8 @@ class Transformer(nn.Module):  # type: ignore[misc]
         """
         before = 0 if cache is None else cache.filled
         x, turns = self._placed(tokens, places, before)
-        how: Any = {"prefix": prefix, "causal": before}
+        # True where there is no cache: a compiler sees through it, and not through 0.
+        how: Any = {"prefix": prefix, "causal": True if cache is None else before}
         if seen is not None:
             how = self._seen(seen, cache, tokens.shape[1])
         for layer, block in enumerate(self.blocks):

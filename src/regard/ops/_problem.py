@@ -59,7 +59,8 @@ class Problem:
     @property
     def keys(self) -> int:
         past = 0 if self.past_k is None else self.past_k.shape[2]
-        return int(past + self.k.shape[2])
+        keys: int = past + self.k.shape[2]  # not int(…): a compiler would take it for a constant
+        return keys
 
     @property
     def scores_shape(self) -> tuple[int, int, int, int]:
@@ -68,7 +69,7 @@ class Problem:
 
     @property
     def output_shape(self) -> tuple[int, int, int, int]:
-        return (*self.scores_shape[:3], int(self.v.shape[3]))
+        return (*self.scores_shape[:3], self.v.shape[3])
 
     def with_past_joined(self, concatenate: Callable[[Any, int], Any]) -> Problem:
         """The same problem with the keys and values of the past among the others."""
