@@ -71,9 +71,7 @@ def _is_eager(operands: Sequence[Any]) -> bool:
         and torch._C._get_tracing_state() is None
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None
-        and not any(
-            issubclass(each, torch.Tensor) for each in {*map(type, operands)} - OWN_TYPES
-        )
+        and not any(issubclass(each, torch.Tensor) for each in {*map(type, operands)} - OWN_TYPES)
     )
 
 
