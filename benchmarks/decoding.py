@@ -195,12 +195,13 @@ def resident(line: str) -> float:
     raise SystemExit("memory is measured on Linux alone")
 
 
-def compared(task: Task, names: list[str], runs: int, many: int) -> dict[str, dict[str, float]]:
+def compared(task: Task, said: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Prints the table of one beam."""
+    names, runs = said.only or present(), said.runs
     ready = {name: made(name, task) for name in names}
-    said: dict[str, Rows] = {}
+    told: dict[str, Rows] = {}
     calls = {
-        name: lambda name=name, contestant=contestant: said.update({name: contestant()})
+        name: lambda name=name, contestant=contestant: told.update({name: contestant()})
         for name, contestant in ready.items()
     }
     seconds = interleaved_medians(calls, runs)
@@ -208,8 +209,9 @@ def compared(task: Task, names: list[str], runs: int, many: int) -> dict[str, di
     print(f"\n{len(task.sources):,} sentences, {kind}, median of {runs}; memory it grows by; BLEU")
     found = {}
     for name, took in seconds.items():
+        grown = 0.0 if said.no_memory else memory(name, task, said.sentences)
         facts = {"seconds": took, "ratio": took / seconds[names[0]],
-                 "megabytes": memory(name, task, many), "bleu": task.bleu(said[name])}  # fmt: skip
+                 "megabytes": grown, "bleu": task.bleu(told[name])}  # fmt: skip
         print(f"{name:32}{took:7.2f} s {facts['ratio']:6.2f}x {facts['megabytes']:7.0f} MB"
               f" {facts['bleu']:6.1f}", flush=True)  # fmt: skip
         found[name] = facts
@@ -224,6 +226,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--beam", type=int, help="this one alone (default: 5, then greedy)")
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS, help="these contestants alone")
+    parser.add_argument("--no-memory", action="store_true", help="measure time alone")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     said = parser.parse_args()
 
@@ -237,9 +240,7 @@ def main() -> None:
         alone(said.alone, Task(folder, said.beam, said.sentences))
         return
     found = {
-        f"beam {beam}": compared(
-            Task(folder, beam, said.sentences), said.only or present(), said.runs, said.sentences
-        )
+        f"beam {beam}": compared(Task(folder, beam, said.sentences), said)
         for beam in ((said.beam,) if said.beam else (5, 1))
     }
     print(json.dumps({"threads": THREADS, "sentences": said.sentences, **found}))

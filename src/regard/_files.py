@@ -44,6 +44,16 @@ def read_text(path: str | Path, what: str) -> str:
     return as_text(read_bytes(path, what), what)
 
 
+def check_target(path: str | Path) -> None:
+    """Refuse a file that cannot be written, before the work that is to be written is done."""
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(f"write: {str(path)!r} is a folder; name a file in it")
+    if not os.access(target.parent, os.W_OK):
+        why = "is not yours to write to" if target.parent.is_dir() else "is no folder"
+        raise FileError(f"write: {str(path)!r} cannot be written: {str(target.parent)!r} {why}")
+
+
 def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Write to a temporary name beside the target, then rename it into place."""
     target = Path(path)

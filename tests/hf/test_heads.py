@@ -176,3 +176,44 @@ def test_what_is_refused(given: dict[str, Any], message: str) -> None:
 def test_a_causal_model_has_no_encoder() -> None:
     with pytest.raises(OptionError, match="has no encoder attention"):
         open_head(theirs("gpt2"), SOURCE, part="encoder")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ([], "there is no token to look at"),
+        (None, "a text is a string or the numbers of its tokens, .* but None was passed"),
+        ([1.5, 2], r"one after another, but \[1.5, 2\] was passed"),
+        ([[1, 2], [3, 4]], "one after another"),
+        ([1, -1], "tokens are numbered from 0 to .*, but one is -1"),
+        ([1, 10**6], "but one is 1000000"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["ours", "gpt2"])
+def test_texts_that_are_none(kind: str, text: Any, message: str) -> None:
+    model = ours() if kind == "ours" else theirs(kind)
+    with pytest.raises(OptionError, match=message):
+        open_head(model, text)
+
+
+def test_more_tokens_than_places() -> None:
+    model = theirs("gpt2")
+    places = model.config.n_positions
+    with pytest.raises(OptionError, match=f"cannot read these {places + 1} tokens"):
+        open_head(model, [1] * (places + 1))
+
+
+@pytest.mark.parametrize("model", [None, {}, 5, torch.nn.Linear(3, 3)])
+def test_models_that_are_none(model: Any) -> None:
+    with pytest.raises(OptionError, match=f"but a {type(model).__name__} was passed"):
+        open_head(model, [1, 2])
+
+
+def test_a_model_that_is_being_trained() -> None:
+    with pytest.raises(NumberError, match=r"with dropout: call model.eval\(\)"):
+        open_head(theirs("gpt2").train(), SOURCE)
+
+
+def test_ours_has_no_other_parts() -> None:
+    with pytest.raises(OptionError, match="a Transformer has no cross attention"):
+        open_head(ours(), SOURCE, part="cross")

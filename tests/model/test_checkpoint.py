@@ -296,3 +296,43 @@ def test_gguf(tokens: Any, tmp_path: Path) -> None:
         )
     with pytest.raises(FileError, match="there is no file"):
         load(tmp_path / "other.gguf")
+
+
+def gpt2_file(path: Path, theirs: Any) -> None:
+    """A GPT-2 as llama.cpp writes it: its names, and matrices with their outputs first."""
+    gguf = pytest.importorskip("gguf")
+    config = theirs.config
+    writer = gguf.GGUFWriter(path, "gpt2")
+    writer.add_context_length(config.n_positions)
+    writer.add_embedding_length(config.n_embd)
+    writer.add_block_count(config.n_layer)
+    writer.add_feed_forward_length(config.n_inner or 4 * config.n_embd)
+    writer.add_head_count(config.n_head)
+    writer.add_layer_norm_eps(config.layer_norm_epsilon)
+    names = {
+        "transformer.wte": "token_embd", "transformer.wpe": "position_embd",
+        "transformer.ln_f": "output_norm", "transformer.h": "blk", "attn.c_attn": "attn_qkv",
+        "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
+        "ln_1": "attn_norm", "ln_2": "ffn_norm",
+    }  # fmt: skip
+    for name, tensor in theirs.state_dict().items():
+        if name == "lm_head.weight":  # the embedding once more
+            continue
+        turned = tensor.mT if ".c_" in name and tensor.dim() == 2 else tensor
+        for long, short in names.items():
+            name = name.replace(long, short)
+        writer.add_tensor(name, turned.float().contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def test_a_gpt2_of_gguf(tokens: Any, tmp_path: Path) -> None:
+    theirs = of_theirs("gpt2")
+    gpt2_file(tmp_path / "small.gguf", theirs)
+    model = load(tmp_path / "small.gguf")
+    with torch.no_grad():
+        torch.testing.assert_close(
+            model(tokens), theirs(tokens).logits.float(), rtol=1e-4, atol=1e-5
+        )

@@ -58,7 +58,7 @@ def test_a_perfect_translation() -> None:
 
 
 def test_every_line_needs_its_reference() -> None:
-    with pytest.raises(OptionError, match="7 translations and 6 references"):
+    with pytest.raises(OptionError, match="translations: 7, of references: 6"):
         evaluate(SAID, REFERENCES[:6])
     with pytest.raises(OptionError, match="nothing to score"):
         evaluate([], [])

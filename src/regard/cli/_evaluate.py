@@ -21,6 +21,11 @@ EPILOG = """examples:
 """
 
 
+# How to translate, unless it is said.
+UNSAID = {"model": None, "beam": None, "greedy": False, "length_penalty": 1.0, "stop": "likely",
+          "longest": 0, "precision": "auto"}  # fmt: skip
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("--source", metavar="FILE", help="what to translate, a sentence a line")
@@ -58,8 +63,19 @@ def _translated(
     if arguments.translations:
         if not arguments.reference:
             raise OptionError("evaluate: --translations needs --reference, to compare with")
+        unused = [
+            f"--{name.replace('_', '-')}"
+            for name, unsaid in UNSAID.items()
+            if getattr(arguments, name) != unsaid
+        ]
+        if unused:
+            raise OptionError(
+                f"evaluate: --translations are there already, so that {', '.join(unused)} would "
+                "change nothing: leave that out, or --translations"
+            )
         sources = read_lines(arguments.source) if arguments.source else None
         return read_lines(arguments.translations), read_lines(arguments.reference), sources
+    from regard.translation.scoring import check_lines
     from regard.translation.translating import Translator, find_checkpoint
 
     if (arguments.source is None) != (arguments.reference is None):
@@ -67,6 +83,7 @@ def _translated(
     how = searching(arguments)
     if arguments.source:
         sources, references = read_lines(arguments.source), read_lines(arguments.reference)
+        check_lines("--source", sources, "--reference", references)
     else:
         sources, references = _own_test_set(find_checkpoint(arguments.model))
     translator = Translator.load(arguments.model, arguments.precision)

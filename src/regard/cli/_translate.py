@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard._errors import FileError, OptionError
-from regard._files import write_atomically
+from regard._files import check_target, write_atomically
 
 if TYPE_CHECKING:
     from regard.translation.aligning import Aligned
@@ -88,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.text and arguments.input:
         raise OptionError("translate: pass sentences or --input, not both")
     how = searching(arguments, arguments.best)
+    if arguments.output:
+        check_target(arguments.output)
     translator = Translator.load(arguments.model, arguments.precision)
     gc.enable()  # this verb may run for long
     if not arguments.text and not arguments.input and sys.stdin.isatty():

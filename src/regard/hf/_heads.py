@@ -20,7 +20,7 @@ from regard._errors import NumberError, OptionError
 from regard._options import is_integer, one_of
 from regard.hf._bound import rounding_bound
 from regard.hf._layouts import Layout, layouts
-from regard.model import Transformer, load
+from regard.model import Transformer, best_of, load
 from regard.show.trace import Trace, work
 
 Tensor = Any
@@ -46,10 +46,16 @@ def opened(
     """What `open_head` gives."""
     one_of("part", part, PARTS)
     model, tokenizer = _with_tokenizer(model, tokenizer)
-    source, rest = _numbers(tokenizer, text), None
-    if target is not None:
-        rest = _numbers(tokenizer, target)
+    many = _vocabulary(model)
+    source = _numbers(tokenizer, text, many)
+    rest = None if target is None else _numbers(tokenizer, target, many)
+    if not source:
+        raise OptionError("open_head: there is no token to look at")
     if isinstance(model, Transformer):
+        if part != "decoder":
+            raise OptionError(
+                f"open_head: a Transformer has no {part} attention: it is causal alone"
+            )
         live = _of_ours(model, source, rest or [], _counted("layer", layer, model.config.layers))
     else:
         live = _of_transformers(model, source, rest, part, layer)
@@ -61,6 +67,7 @@ def opened(
         raise NumberError(
             f"open_head: layer {layer} of {name} computes something else than standard attention: "
             f"its context differs by {difference:.2g}, where rounding explains {bound:.2g}"
+            + ("; it is being trained, with dropout: call model.eval()" if model.training else "")
         )
     return replace(
         trace,
@@ -83,7 +90,7 @@ def _counted(name: str, number: int, many: int) -> int:
 
 def _with_tokenizer(model: Any, tokenizer: Any) -> tuple[Any, Any]:
     if isinstance(model, (str, Path)):
-        folder = Path(model)
+        folder = best_of(model)
         if tokenizer is None and (folder / "tokenizer.json").is_file():
             import tokenizers
 
@@ -94,10 +101,40 @@ def _with_tokenizer(model: Any, tokenizer: Any) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _numbers(tokenizer: Any, text: Any) -> list[int]:
-    """The numbers of the tokens of a text, without special ones unless its tokenizer adds them."""
+def _vocabulary(model: Any) -> int:
+    """How many tokens it knows."""
+    if isinstance(model, Transformer):
+        return model.config.vocabulary
+    if not isinstance(model, torch.nn.Module) or not hasattr(model, "get_input_embeddings"):
+        raise OptionError(
+            "open_head: `model` must be a Transformer of regard, the folder of its checkpoint or "
+            f"run, or a model of transformers, but a {type(model).__name__} was passed"
+        )
+    return int(model.get_input_embeddings().num_embeddings)
+
+
+def _numbers(tokenizer: Any, text: Any, vocabulary: int) -> list[int]:
+    """The numbers of the tokens of a text, all of which the model must know."""
+    numbers = np.asarray(_tokens(tokenizer, text))
+    if numbers.ndim == 2 and len(numbers) == 1:
+        numbers = numbers[0]
+    if numbers.size and (numbers.ndim != 1 or numbers.dtype.kind not in "iu"):
+        raise OptionError(
+            "open_head: a text is a string or the numbers of its tokens, one after another, but "
+            f"{text!r} was passed"
+        )
+    for number in numbers.tolist():
+        if not 0 <= number < vocabulary:
+            raise OptionError(
+                f"open_head: tokens are numbered from 0 to {vocabulary - 1}, but one is {number}"
+            )
+    return [int(number) for number in numbers]
+
+
+def _tokens(tokenizer: Any, text: Any) -> Any:
+    """The tokens of a text, without special ones unless its tokenizer adds them."""
     if not isinstance(text, str):
-        return [int(token) for token in np.asarray(text).reshape(-1)]
+        return text
     if tokenizer is None:
         raise OptionError(
             "open_head: a text needs its tokenizer: pass tokenizer=…, or the numbers of its tokens"
@@ -153,7 +190,12 @@ def _of_transformers(
     elif target:
         given["input_ids"] = torch.tensor([source + target])
     with _Caught(layout) as caught, torch.no_grad():
-        model(**given, use_cache=False)
+        try:
+            model(**given, use_cache=False)
+        except (IndexError, RuntimeError, ValueError) as error:
+            raise OptionError(
+                f"open_head: {type(model).__name__} cannot read these {len(source)} tokens: {error}"
+            ) from error
     options: dict[str, Any] = {"scale": layout.scale}
     options |= {"causal": True} if part == "decoder" else {}
     rope = getattr(config, "rope_parameters", None) or {}

@@ -22,6 +22,7 @@ from regard.model._gguf import read_gguf
 from regard.model._transformer import Transformer
 
 OWN_TYPE = "regard"
+BEST = "best"
 CONFIG, GENERATION, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
 INDEX = WEIGHTS + ".index.json"
 TOKENIZER = "tokenizer.json"
@@ -131,8 +132,18 @@ def _check_shapes(tensors: Tensors, wanted: Tensors) -> None:
             raise CheckpointError(f"checkpoint: {name} is {have}, but config.json asks for {want}")
 
 
+def best_of(path: str | Path) -> Path:
+    """The best checkpoint of a run's folder; any other folder is one itself."""
+    folder = Path(path)
+    return folder / BEST if (folder / BEST).is_dir() else folder
+
+
 def read_words(folder: Path) -> dict[str, Any]:
     """What `config.json` says."""
+    if folder.is_file():
+        raise CheckpointError(
+            f"checkpoint: {str(folder)!r} is a file: pass the folder that it is in"
+        )
     if not folder.is_dir():
         raise CheckpointError(f"checkpoint: there is no folder {str(folder)!r}")
     path = folder / CONFIG

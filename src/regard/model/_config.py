@@ -105,6 +105,8 @@ class Config:
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Config:
         """From words and values, such as those of a file; an unknown word is an error."""
+        if not isinstance(said, Mapping):
+            raise OptionError(f"a model is described by words and values, not by {said!r}")
         known = [field.name for field in fields(cls)]
         for name in said:
             if name not in known:

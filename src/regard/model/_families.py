@@ -194,6 +194,10 @@ def config_from(words: Mapping[str, Any]) -> Config:
         return Config.read(said | _tokens(words))
     except KeyError as error:
         raise CheckpointError(f"checkpoint: config.json does not say {error}") from error
+    except (AttributeError, TypeError, ZeroDivisionError) as error:
+        raise CheckpointError(
+            f"checkpoint: config.json is none of a {words['model_type']} ({error})"
+        ) from error
 
 
 def _from_llama(words: Mapping[str, Any]) -> dict[str, Any]:

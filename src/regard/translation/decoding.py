@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional as F
 
 from regard._errors import OptionError, SizeLimitError
-from regard._options import one_of, positive_integer
+from regard._options import is_integer, one_of, positive_integer
 from regard.model import Cache, Config, Transformer
 from regard.ops.step import has_kernel
 
@@ -61,8 +61,13 @@ class Search:
         one_of("source_mask", self.source_mask, ("prefix", "causal"))
         if self.best > self.beam:
             raise OptionError(f"`best` must be at most `beam` ({self.beam}), but is {self.best}")
-        if self.longest:
-            positive_integer("longest", self.longest)
+        if not is_integer(self.longest) or self.longest < 0:
+            raise OptionError(
+                "`longest` must be how many tokens a translation has at most, or 0 for twice those "
+                f"of its source and 20, but {self.longest!r} was passed"
+            )
+        if not isfinite(self.length_penalty):
+            raise OptionError(f"`length_penalty` must be a number, but is {self.length_penalty}")
 
 
 class Hypothesis(NamedTuple):

@@ -59,12 +59,8 @@ def evaluate(
 ) -> Evaluation:
     """Score translations against one reference each."""
     sources = [""] * len(said) if sources is None else sources
-    for name, each in (("references", references), ("sources", sources)):
-        if len(each) != len(said):
-            raise OptionError(
-                f"evaluate: there are {len(said)} translations and {len(each)} {name}: every "
-                "line needs its own"
-            )
+    check_lines("translations", said, "references", references)
+    check_lines("translations", said, "sources", sources)
     if not said:
         raise OptionError("evaluate: there is nothing to score")
     bleu, chrf = _metrics()
@@ -73,6 +69,15 @@ def evaluate(
     sentences = tuple(Sentence(number, *parts) for number, parts in numbered)
     scores = (_score("BLEU", bleu, said, references), _score("chrF", chrf, said, references))
     return Evaluation(sentences, scores)
+
+
+def check_lines(name: str, lines: Sequence[str], other: str, others: Sequence[str]) -> None:
+    """Every line of one needs a line of the other."""
+    if len(lines) != len(others):
+        raise OptionError(
+            f"evaluate: lines of {name}: {len(lines):,}, of {other}: {len(others):,}: each needs "
+            "one of its own"
+        )
 
 
 def _metrics() -> tuple[Any, Any]:

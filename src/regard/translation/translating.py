@@ -15,7 +15,7 @@ from regard._options import look_up
 try:
     import torch
 
-    from regard.model import Transformer, load
+    from regard.model import Transformer, best_of, load
     from regard.translation.decoding import Hypothesis, Search, most_source_tokens, search
 except ModuleNotFoundError as missing:
     raise MissingExtraError("translating", "translate", str(missing.name)) from missing
@@ -24,7 +24,6 @@ from regard.kernel import report
 from regard.translation.tokenizer import Tokenizer
 
 TRAINED_HERE = Path("runs/pocket/best")
-BEST = "best"
 PRECISIONS = {"auto": None, "float32": torch.float32, "bfloat16": torch.bfloat16}
 SENTENCE_ENDS = re.compile(r"(?<=[.!?…;])\s+")
 
@@ -67,10 +66,24 @@ class Translator:
         """From a checkpoint or a run's folder; without one, from the pocket run in this folder."""
         dtype, reason = _chosen(precision)
         folder = find_checkpoint(path)
-        tokenizer = folder / "tokenizer.json"
-        if not tokenizer.is_file():
-            raise CheckpointError(f"translate: {str(folder)!r} has no tokenizer.json")
-        return cls(load(folder, dtype), Tokenizer.read(tokenizer), reason)
+        file = folder / "tokenizer.json"
+        if not file.is_file():
+            raise CheckpointError(
+                f"translate: {str(folder)!r} has no tokenizer.json, as one that translates has: "
+                "pass a run of `regard train`, or the folder of one of its checkpoints"
+            )
+        model, tokenizer = load(folder, dtype), Tokenizer.read(file)
+        if model.config.separator == model.config.end:
+            raise CheckpointError(
+                f"translate: {str(folder)!r} was not trained to translate: its config.json names "
+                "no token that stands between a source and its translation"
+            )
+        if len(tokenizer) > model.config.vocabulary:
+            raise CheckpointError(
+                f"translate: {str(folder)!r} has a tokenizer of {len(tokenizer):,} tokens, but its "
+                f"model knows {model.config.vocabulary:,}"
+            )
+        return cls(model, tokenizer, reason)
 
     def translate(
         self, lines: Sequence[str], how: Search | None = None, first: int = 1
@@ -162,9 +175,11 @@ def find_checkpoint(path: str | Path | None) -> Path:
             )
         return TRAINED_HERE
     folder = Path(path)
+    if folder.is_file():
+        raise CheckpointError(f"translate: {str(path)!r} is a file: pass the folder that it is in")
     if not folder.is_dir():
         raise CheckpointError(f"translate: there is no folder {str(path)!r}")
-    return folder / BEST if (folder / BEST).is_dir() else folder
+    return best_of(folder)
 
 
 def _chosen(precision: str) -> tuple[torch.dtype, str]:
