@@ -17,9 +17,10 @@ pytest.importorskip("tokenizers")
 pytest.importorskip("sacrebleu")
 pytest.importorskip("safetensors")
 
-from regard import FileError, OptionError  # noqa: E402
+from regard import FileError, JobError, OptionError  # noqa: E402
 from regard.model import load  # noqa: E402
-from regard.translation import runs  # noqa: E402
+from regard.translation import runs, training  # noqa: E402
+from regard.translation.devices import Machine  # noqa: E402
 from regard.translation.optimizers import Average, rate  # noqa: E402
 from regard.translation.recipes import Recipe  # noqa: E402
 from regard.translation.runs import Run  # noqa: E402
@@ -200,6 +201,71 @@ def test_r_drop_without_dropout_is_the_plain_loss(small: Recipe, tmp_path: Path)
     plain = trainer.objective(batch, True)
     doubled = Objective(trainer.model, replace(trainer.recipe, r_drop=3.0))(batch, True)
     torch.testing.assert_close(plain, doubled)
+
+
+@pytest.fixture
+def in_float16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU without bfloat16 does, on the CPU."""
+    machine = Machine(torch.device("cpu"), torch.float16, False, ("float16: for the test",))
+    monkeypatch.setattr(training, "choose", lambda *_: machine)
+
+
+@pytest.mark.usefixtures("in_float16")
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_scaled_float16_learns_what_float32_does(
+    optimizer: str, small: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = replace(small, optimizer=optimizer)
+    _, half = trained(recipe, tmp_path / "half")
+    monkeypatch.undo()
+    _, single = trained(recipe, tmp_path / "single")
+    assert half.losses() == pytest.approx(single.losses(), rel=0.01)
+
+
+@pytest.mark.usefixtures("in_float16")
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("part", ["all of it", "the embeddings alone"])
+def test_an_update_that_overflows_is_skipped_and_the_scale_halved(
+    optimizer: str, part: str, small: Recipe, tmp_path: Path
+) -> None:
+    """Muon must not move the matrices by a gradient that was clipped by no number."""
+    trainer = made(replace(small, optimizer=optimizer, average="ema"), tmp_path)
+    updates = trainer.feed.updates()
+    trainer._update(next(updates)[2])
+    before = {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
+    trainer.scaler.update(2.0**60 if part == "all of it" else 2.0**10)
+    scale = trainer.scaler.get_scale()
+    hook = trainer.model.embedding.weight.register_hook(lambda given: given * float("nan"))
+    if part == "all of it":
+        hook.remove()
+    facts = trainer._update(next(updates)[2])
+    hook.remove()
+    assert (facts["skipped"], facts["scale"]) == (True, scale / 2)
+    for name, p in trainer.model.named_parameters():
+        assert p.equal(before[name]), name
+    trainer.scaler.update(2.0**10)
+    assert "skipped" not in trainer._update(next(updates)[2])
+    assert not any(p.equal(before[name]) for name, p in trainer.model.named_parameters())
+
+
+@pytest.mark.usefixtures("in_float16")
+def test_the_scale_goes_on_with_the_run(small: Recipe, tmp_path: Path) -> None:
+    trainer = made(small, tmp_path)
+    updates = trainer.feed.updates()
+    trainer._update(next(updates)[2])
+    trainer.scaler.update(2.0**60)
+    trainer._update(next(updates)[2])
+    trainer.run.begin(trainer.recipe, trainer.tokenizer)
+    trainer._save()
+    again = made(small, tmp_path)
+    again.restore()
+    assert again.scaler.get_scale() == 2.0**59
+    assert again.scaler.state_dict() == trainer.scaler.state_dict()
+
+
+def test_a_loss_that_is_no_number_ends_the_run(small: Recipe, tmp_path: Path) -> None:
+    with pytest.raises(JobError, match=r"gradient's norm nan.*lower `learning_rate`"):
+        trained(replace(small, learning_rate=1e30, clip=0.0), tmp_path / "run")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from regard._errors import JobError
 from regard.model import Config, Transformer, load, loss, predicting, save
 from regard.translation import distributed
 from regard.translation.batches import Batch, Feed
@@ -116,7 +118,9 @@ class Trainer:
         self.objective = self._spread(Objective(self.model, recipe))
         self.optimizers = Optimizers(self.model, recipe, self.steps)
         self.average = Average(self.model, recipe)
-        self.scaler = torch.amp.GradScaler() if self.machine.scaled else None
+        self.scaler = (
+            torch.amp.GradScaler(self.machine.device.type) if self.machine.scaled else None
+        )
         torch.manual_seed(recipe.seed + 7919 * (place.rank + 1))  # each has its own dropout
         self.stopped_by: int | None = None
 
@@ -183,14 +187,27 @@ class Trainer:
             share = batch.share(self.place.rank, self.place.world).to(self.machine.device)
             lost += self._backward(share, predicted)
         norm = self._clip()
-        learning_rate = self.optimizers.step(self.progress.step, self.scaler)
+        changed = isfinite(norm) or self.scaler is None  # a number too large for float16 is skipped
+        learning_rate = self.optimizers.step(self.progress.step, self.scaler, changed)
         if self.scaler is not None:
             self.scaler.update()
         self.average.after_update()
         self.progress.step += 1
         self.progress.tokens += sum(batch.real for batch in batches)
         lost = distributed.total(lost, self.place, self.machine.device) / predicted
-        return {"loss": lost, "rate": learning_rate, "norm": norm}
+        facts = {"loss": lost, "rate": learning_rate}
+        if self.scaler is not None and not changed:
+            return {**facts, "skipped": True, "scale": self.scaler.get_scale()}
+        self._check(lost, norm)
+        return {**facts, "norm": norm}
+
+    def _check(self, lost: float, norm: float) -> None:
+        if not (isfinite(lost) and isfinite(norm)):
+            raise JobError(
+                f"train: after update {self.progress.step:,} the loss is {lost} and the gradient's "
+                f"norm {norm}, so that nothing can be learned any more; lower `learning_rate` or "
+                "`matrix_rate`, or let them rise for longer (`warmup`)"
+            )
 
     def _backward(self, share: Batch, predicted: int) -> float:
         if not len(share.tokens):
