@@ -154,11 +154,20 @@ def test_a_full_disk_leaves_the_state_before(
         write(path, content)
 
     monkeypatch.setattr(runs, "write_atomically", full)
-    with pytest.raises(FileError, match="No space left on device"):
+    with pytest.raises(FileError, match=r"No space left on device; once it can: .*--resume"):
         trained(small, tmp_path / "run")
     monkeypatch.undo()
     _, rest = trained(small, tmp_path / "run", resume=True)
     assert min(rest.losses()) == 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_that_finds_no_room_is_told(tmp_path: Path) -> None:
+    (tmp_path / runs.LOG).symlink_to("/dev/full")
+    run = Run(tmp_path)
+    with pytest.raises(FileError, match=r"log\.jsonl.*No space left on device.*--resume"):
+        run.log(step=1)
+    run.close()
 
 
 def test_a_folder_that_is_taken_is_refused(small: Recipe, tmp_path: Path) -> None:
