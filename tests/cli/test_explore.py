@@ -49,6 +49,9 @@ def test_latex_shows_the_figure_that_is_written_beside_it(
     assert main([*command, "--output", str(page), "--figure", str(named)]) == 0
     assert r"{figures/own.png}" in page.read_text("utf-8")
     assert len(list(tmp_path.iterdir())) == 3
+    assert main([*command, "--output", str(page), "--figure", str(tmp_path / "own.svg")]) == 0
+    assert r"{swings-figure.pdf}" in page.read_text("utf-8")  # LaTeX reads no SVG
+    assert (tmp_path / "own.svg").exists()
     capsys.readouterr()
     assert main(command) == 0
     printed = capsys.readouterr().out

@@ -1,4 +1,7 @@
+import os
+import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -54,6 +57,41 @@ def test_many_threads_may_call_at_once() -> None:
                 pool.map(lambda t: regard.attention(*t), tasks), want, strict=True
             ):
                 np.testing.assert_array_equal(have, each)
+
+
+def test_tensors_use_as_many_threads_as_torch() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    given = [torch.from_numpy(each) for each in operands(5)]
+    alone = regard.attention(*given)
+    try:
+        for number in (1, 3):
+            torch.set_num_threads(number)
+            np.testing.assert_allclose(regard.attention(*given), alone, rtol=0, atol=1e-14)
+            assert kernel.report().threads == number
+        regard.set_threads(2)
+        assert kernel.report().threads == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_has_threads_of_its_own() -> None:
+    pytest.importorskip("torch")
+    code = """
+        import os, sys, torch, regard
+        torch.set_num_threads(2)
+        q, k, v = torch.ones(3, 2, 4, 200, 64)
+        regard.attention(q, k, v)
+        child = os.fork()
+        if child == 0:
+            regard.set_threads(2)
+            out = regard.attention(q, k, v)
+            os._exit(0 if (out.numpy() == 1).all() else 1)  # torch itself would wait forever
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    assert subprocess.run(run, timeout=100).returncode == 0
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "2", 10**6])

@@ -126,6 +126,26 @@ def test_a_past_is_keys_that_came_before(
         close(have, attend(q, k, v, causal="bottom-right"))
 
 
+@quickly
+@given(PATH, SEEDS, SIZES, SIZES, st.data())
+def test_what_is_read_in_one_go_is_read_rightly(
+    path: str, seed: int, queries: int, keys: int, data: Any
+) -> None:
+    """Masks and windows without another option take a way of their own; `lengths` leaves it."""
+    (q, k, v), rng = operands(seed, queries, keys)
+    shape = [data.draw(st.sampled_from([1, size])) for size in (4, queries, keys)]
+    mask = rng.random(shape[data.draw(st.integers(0, 2)) :]) < 0.7
+    turned = np.ascontiguousarray(mask[..., ::-1].T).T[..., ::-1]
+    side = st.integers(-1, 150)
+    options: dict[str, Any] = {
+        "mask": data.draw(st.sampled_from([None, mask, turned])),
+        "window": data.draw(st.none() | side | st.tuples(side, side)),
+        "causal": queries == keys and data.draw(st.booleans()),
+    }
+    with on_path(path) as attend:
+        close(attend(q, k, v, **options), attend(q, k, v, lengths=keys, **options))
+
+
 def test_equal_keys_share_evenly(attend: Callable[..., Any]) -> None:
     """Scores of 0 and 1: weights 1/(1+e) and e/(1+e)."""
     q, k = np.array([[1.0, 0.0]]), np.array([[0.0, 5.0], [1.0, -7.0]])

@@ -198,7 +198,7 @@ def _tell(result: Any, chosen: argparse.Namespace) -> None:
     deliver(result, chosen, how, FORMATS)
     if chosen.figure:
         result.save_figure(chosen.figure)
-    elif included:
+    if included and included != chosen.figure:
         from regard.show import figures
 
         on_page = replace(result.plot, across=2)  # more panels would be too small to read
@@ -210,8 +210,8 @@ def _included(chosen: argparse.Namespace) -> str:
     """The figure that a LaTeX document shows: the one that was named, else one beside it."""
     if format_of(chosen, FORMATS) != "latex":
         return ""
-    if chosen.figure:
-        return "" if chosen.figure.endswith(".svg") else str(chosen.figure)
+    if chosen.figure and not chosen.figure.endswith(".svg"):
+        return str(chosen.figure)
     return f"{Path(chosen.output).with_suffix('')}-figure.pdf" if chosen.output else ""
 
 

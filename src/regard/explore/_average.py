@@ -11,7 +11,7 @@ from regard.explore import _checks
 from regard.explore._result import Result, experiment
 from regard.explore._sampling import generator
 from regard.explore._table import Table
-from regard.show.plots import Chart, Plot, series
+from regard.show.plots import Chart, Plot, Series, points_and_line, series
 from regard.show.trace import Trace, work
 
 
@@ -93,20 +93,16 @@ def _rest(n: int, beta: float) -> float:
 
 
 def _plot(table: Table, counts: Sequence[int]) -> Plot:
-    shares, errors = [], []
+    shares: list[Series] = []
+    errors: list[Series] = []
     for group, n in enumerate(counts):
         rows = table.where(n=n)
         betas = rows["beta"]
         dense = np.linspace(betas.min(), betas.max(), 200)
         line = np.array([_rest(n, beta) for beta in dense])
-        shares += [
-            series("measured", betas, rows["weight_a"], f"n = {n} keys", group),
-            series("predicted", dense, (1 - line) / 2, group=group),
-        ]
-        errors += [
-            series("measured", betas, rows["relative_error"], f"n = {n} keys", group),
-            series("predicted", dense, line, group=group),
-        ]
+        label = f"n = {n} keys"
+        shares += points_and_line(betas, rows["weight_a"], dense, (1 - line) / 2, label, group)
+        errors += points_and_line(betas, rows["relative_error"], dense, line, label, group)
     shares.append(series("bound", [min(table["beta"]), max(table["beta"])], [0.5, 0.5]))
     caption = (
         "Points: attention that was run; lines: the prediction. The weights on a and b approach ½ "

@@ -10,7 +10,7 @@ import numpy as np
 from regard.explore import _checks
 from regard.explore._result import Result, experiment
 from regard.explore._table import Table
-from regard.show.plots import Chart, Plot, series
+from regard.show.plots import Chart, Plot, Series, points_and_line
 from regard.show.trace import Trace, work
 
 GAPS = tuple(range(21))
@@ -108,20 +108,16 @@ def _threshold(n: int, epsilon: float) -> dict[str, float]:
 
 
 def _plot(curves: Table, found: Table, counts: Sequence[int]) -> Plot:
-    weights, misses = [], []
+    weights: list[Series] = []
+    misses: list[Series] = []
     for group, n in enumerate(counts):
         curve = curves.where(n=n)
         gaps = curve["gap"]
         dense = np.linspace(gaps.min(), gaps.max(), 200)
         line = np.array([_weight(n, gap) for gap in dense])
-        weights += [
-            series("measured", gaps, curve["weight"], f"n = {n} keys", group),
-            series("predicted", dense, line, group=group),
-        ]
-        misses += [
-            series("measured", gaps, 1 - curve["weight"], f"n = {n} keys", group),
-            series("predicted", dense, 1 - line, group=group),
-        ]
+        label = f"n = {n} keys"
+        weights += points_and_line(gaps, curve["weight"], dense, line, label, group)
+        misses += points_and_line(gaps, 1 - curve["weight"], dense, 1 - line, label, group)
     gap = "gap between the key products"
     caption = (
         "Points: attention that was run; lines: the prediction. The weight on key j turns from "

@@ -19,7 +19,7 @@ from regard.explore._table import Table
 from regard.jobs import progress
 from regard.ops import attention
 from regard.show.costs import count
-from regard.show.plots import Chart, Plot, Series, series
+from regard.show.plots import Chart, Plot, Series, points_and_line
 from regard.show.trace import work
 
 Array = NDArray[np.float64]
@@ -203,8 +203,8 @@ def _lines(table: Table, varied: str, measure: str) -> tuple[Series, ...]:
     lines: list[Series] = []
     for group, how in enumerate((UNFUSED, FUSED)):
         rows = table.where(varied=varied, how=how)
-        lines.append(series("measured", rows[varied], rows[measure], how, group))
-        lines.append(series("predicted", rows[varied], rows[f"predicted_{measure}"], "", group))
+        x, predicted = rows[varied], rows[f"predicted_{measure}"]
+        lines += points_and_line(x, rows[measure], x, predicted, how, group)
     return tuple(lines)
 
 

@@ -13,7 +13,7 @@ from regard.explore._competing import Competing, Group
 from regard.explore._result import Result, experiment
 from regard.explore._sampling import Measured, exponentials, generator, measure
 from regard.explore._table import Table
-from regard.show.plots import Chart, Plot, Series, series
+from regard.show.plots import Chart, Plot, Series, points_and_line, series
 from regard.show.trace import Trace, work
 
 Array = NDArray[np.float64]
@@ -202,8 +202,7 @@ def _lines(table: Table, name: str, n: int) -> tuple[Series, ...]:
         rows = table.where(scale=how)
         predicted = [_predicted(d, n, how == SCALED)[name] for d in dense]
         errors = rows[f"{name}_se"]
-        lines.append(series("measured", rows["d"], rows[name], how, group, errors))
-        lines.append(series("predicted", dense, predicted, "", group))
+        lines += points_and_line(rows["d"], rows[name], dense, predicted, how, group, errors)
     return tuple(lines)
 
 

@@ -19,7 +19,7 @@ from regard.explore._result import ERROR, Drawn, table_blocks
 from regard.explore._table import Table
 from regard.jobs import Outcome, run_jobs
 from regard.show.document import Block, Document, Heading, Note, Paragraph, Picture
-from regard.show.plots import Chart, Plot, Series, series
+from regard.show.plots import Chart, Plot, Series, points_and_line
 
 LARGEST = 100_000  # runs; more is a slip of the pen
 PREDICTED = "predicted_"
@@ -66,8 +66,7 @@ class Sweep(Drawn):
             label = ", ".join(f"{option} = {value}" for option, value in point.items())
             errors = [row[name + ERROR] for row in rows] if name + ERROR in self.table.names else ()
             measured, predicted = ([row[each] for row in rows] for each in (name, PREDICTED + name))
-            lines.append(series("measured", x, measured, label, group, errors))
-            lines.append(series("predicted", x, predicted, "", group))
+            lines += points_and_line(x, measured, x, predicted, label, group, errors)
         values = self.grid[varied]
         is_log = min(values) > 0 and max(values) / min(values) > 20
         return Chart("", varied, name.replace("_", " "), tuple(lines), log_x=is_log)

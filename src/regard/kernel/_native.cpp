@@ -319,8 +319,9 @@ void step(nb::args args) {
     in_use.load()->step(call);
 }
 
-// --- The call that most people make: arrays of NumPy alike in everything, and no mask but a
-// --- causal one. It is told apart here because Python would take longer than the computation.
+// --- The calls that most people make: arrays of NumPy alike in everything, and what hides keys is
+// --- causality, a window or a mask. They are told apart here because Python would take longer than
+// --- a short computation.
 
 // NumPy's types, looked up once; they live as long as the process.
 struct NumPy {
@@ -342,6 +343,7 @@ struct Buffer {
     Py_buffer held{};
 
     explicit Buffer(nb::handle object) {
+        if (object.is_none()) return;
         if (PyObject_GetBuffer(object.ptr(), &held, PyBUF_RECORDS_RO)) PyErr_Clear();
     }
     Buffer(const Buffer &) = delete;
@@ -392,6 +394,33 @@ bool set_scale(Problem &p, nb::handle scale) {
     return is_word(scale, "sqrt");
 }
 
+// A mask whose axes are 1 or those of the scores.
+bool set_mask(Problem &p, const Buffer &mask, int axes) {
+    if (!mask.held.obj || std::strcmp(mask.held.format, "?") != 0 || mask.held.ndim > axes) return false;
+    const Index scores[] = {p.n_k, p.n_q, p.heads, p.batch};
+    p.mask.data = static_cast<char *>(mask.held.buf);
+    for (int axis = 0; axis < mask.held.ndim; ++axis) {  // from the last
+        if (mask.size(axis) != 1 && mask.size(axis) != scores[axis]) return false;
+        const Index stride = mask.held.strides[mask.held.ndim - 1 - axis];
+        p.mask.strides[3 - axis] = mask.size(axis) == 1 ? 0 : stride;
+    }
+    return true;
+}
+
+// How many keys on one side of a window.
+bool set_side(Index &side, nb::handle object) {
+    if (!PyLong_CheckExact(object.ptr())) return false;
+    int overflow = 0;
+    side = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+    return overflow == 0 && side >= -1 && side < Index{1} << 31;
+}
+
+bool set_window(Problem &p, nb::handle window) {
+    if (!PyTuple_CheckExact(window.ptr())) return set_side(p.left, window) && set_side(p.right, window);
+    return PyTuple_GET_SIZE(window.ptr()) == 2 && set_side(p.left, PyTuple_GET_ITEM(window.ptr(), 0)) &&
+           set_side(p.right, PyTuple_GET_ITEM(window.ptr(), 1));
+}
+
 nb::object new_array(const Problem &p, int axes) {
     const Index shape[] = {p.batch, p.heads, p.n_q, p.d_v};
     nb::object sizes = nb::steal(PyTuple_New(axes));
@@ -407,15 +436,16 @@ nb::object new_array(const Problem &p, int axes) {
 }
 
 // attention(q, k, v) for such a call, and None for every other.
-nb::object plain_attention(nb::handle q, nb::handle k, nb::handle v, nb::handle causal,
-                           nb::handle scale, nb::handle layout) {
+nb::object plain_attention(nb::handle q, nb::handle k, nb::handle v, nb::handle mask,
+                           nb::handle causal, nb::handle window, nb::handle scale,
+                           nb::handle layout) {
     PyTypeObject *const array = reinterpret_cast<PyTypeObject *>(NumPy::get().array);
-    if (Py_TYPE(q.ptr()) != array || Py_TYPE(k.ptr()) != array || Py_TYPE(v.ptr()) != array) {
-        return nb::none();
+    for (const nb::handle given : {q, k, v, mask.is_none() ? q : mask}) {
+        if (Py_TYPE(given.ptr()) != array) return nb::none();
     }
     if (causal.ptr() != Py_True && causal.ptr() != Py_False) return nb::none();
     if (!is_word(layout, "head-token")) return nb::none();
-    const Buffer queries(q), keys(k), values(v);
+    const Buffer queries(q), keys(k), values(v), hiding(mask);
     if (!queries.held.obj || !queries.is_plain(queries) || !keys.is_plain(queries) ||
         !values.is_plain(queries)) {
         return nb::none();
@@ -428,6 +458,10 @@ nb::object plain_attention(nb::handle q, nb::handle k, nb::handle v, nb::handle 
     p.causal = causal.ptr() == Py_True;
     if (!set_sizes(p, queries, keys, values) || !set_scale(p, scale)) return nb::none();
     if (p.causal && p.n_q != p.n_k) return nb::none();
+    if (!mask.is_none() && !set_mask(p, hiding, queries.held.ndim)) return nb::none();
+    if (!window.is_none() && !set_window(p, window)) return nb::none();
+    const std::vector<Index> last_at_last(window.is_none() ? 0 : p.batch, p.n_k - p.n_q);
+    if (!window.is_none()) p.offsets = last_at_last.data();
     p.q = queries.array(), p.k = keys.array(), p.v = values.array();
     nb::object out = new_array(p, queries.held.ndim);
     const Buffer result(out);
@@ -464,12 +498,14 @@ NB_MODULE(_native, module) {
     module.def("use_kernel", &use_kernel, "name"_a);
     module.def("threads", &threads);
     module.def("set_threads", &set_threads, "number"_a);
+    module.def("use_torch_threads", &use_torch_threads);
     module.def("forward", &forward);
     module.def("backward", &backward);
     module.def("inspect", &inspect);
     module.def("step", &step);
     module.def("plain_attention", &plain_attention, "q"_a.none(), "k"_a.none(), "v"_a.none(),
-               "causal"_a.none(), "scale"_a.none(), "layout"_a.none());
+               "mask"_a.none(), "causal"_a.none(), "window"_a.none(), "scale"_a.none(),
+               "layout"_a.none());
     module.def("fma_gigaflops", &fma_gigaflops, "rounds"_a);
     module.def("memory_gigabytes", &memory_gigabytes, "megabytes"_a);
 }

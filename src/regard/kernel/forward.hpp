@@ -43,16 +43,17 @@ class Softmax {
     // Divides by the sums; writes the output and the logarithms of the sums.
     void finish(const Forward &call, T *rows) {
         const Index width = panel_.width;
-        alignas(64) T log_sums[Panel<T>::W];
+        if (call.lse) write_log_sums(call.lse);
         for (int lane = 0; lane < width; ++lane) {
-            const T sum = state_.sum[lane];
-            log_sums[lane] = sum == 0 ? -INFINITY
-                                      : static_cast<T>(LN_2) * (state_.largest[lane] + std::log2(sum));
-            state_.sum[lane] = sum == 0 ? 0 : 1 / sum;
+            if (state_.sum[lane] == 0) state_.sum[lane] = INFINITY;
         }
-        scale_output(0, panel_.vectors, [&](int c) { return V::load(state_.sum + c * L); });
+        for (Index i = 0; i < problem_.d_v * width; i += width) {
+            for (Index c = 0; c < width; c += L) {
+                T *const at = state_.output + i + c;
+                V::store(at, V::div(V::load(at), V::load(state_.sum + c)));
+            }
+        }
         panel_.unpack(state_.output, rows, call.out, problem_.d_v);
-        if (call.lse) panel_.write_lanes(log_sums, call.lse);
     }
 
   private:
@@ -60,6 +61,16 @@ class Softmax {
     const Problem &problem_;
     State<T> state_;
     const bool with_sinks_;
+
+    void write_log_sums(void *lse) const {
+        alignas(64) T log_sums[Panel<T>::W];
+        for (int lane = 0; lane < panel_.width; ++lane) {
+            const T sum = state_.sum[lane];
+            log_sums[lane] = sum == 0 ? -INFINITY
+                                      : static_cast<T>(LN_2) * (state_.largest[lane] + std::log2(sum));
+        }
+        panel_.write_lanes(log_sums, lse);
+    }
 
     void walk(Index first, bool careful) {
         const Index width = panel_.width;
@@ -107,7 +118,10 @@ class Softmax {
             const auto factor = exp2<T>(V::sub(before, most[c]));
             V::store(largest + c * L, most[c]);
             V::store(sums + c * L, V::mul(V::load(sums + c * L), factor));
-            scale_output(run.vector + c, 1, [&](int) { return factor; });
+            T *const output = state_.output + (run.vector + c) * L;
+            for (Index i = 0; i < problem_.d_v * width; i += width) {
+                V::store(output + i, V::mul(V::load(output + i), factor));
+            }
         }
     }
 
@@ -130,16 +144,6 @@ class Softmax {
             }
         }
         for (int c = 0; c < N; ++c) V::store(sums + c * L, V::add(V::load(sums + c * L), sum[c]));
-    }
-
-    template <class Factor>
-    void scale_output(int vector, int vectors, const Factor &factor) {
-        for (Index d = 0; d < problem_.d_v; ++d) {
-            for (int c = vector; c < vector + vectors; ++c) {
-                T *const at = state_.output + d * panel_.width + c * L;
-                V::store(at, V::mul(V::load(at), factor(c)));
-            }
-        }
     }
 
     void add_values(typename Panel<T>::Rows values) {
@@ -211,7 +215,7 @@ void merge(State<T> into, State<T> from, Index width, Index d_v) {
 // How many parts the keys are cut into, when there are too few panels for the threads.
 inline Index key_parts(Index panels, Index n_k) {
     constexpr Index smallest = 512;
-    if (panels >= threads()) return 1;
+    if (n_k < 2 * smallest) return 1;
     return std::max<Index>(1, std::min(threads() / panels, n_k / smallest));
 }
 

@@ -13,6 +13,9 @@
 
 namespace regard::REGARD_ISA {
 
+template <class T>
+constexpr DType dtype_of = sizeof(T) == sizeof(double) ? DType::float64 : DType::float32;
+
 using Bits = std::uint64_t;  // one for each query of a panel
 
 // Which queries: `queries` of each of `heads` heads that share their keys.
@@ -39,15 +42,17 @@ struct Panels {
 
     Index each() const { return head_blocks * query_blocks; }  // panels of one key head
 
-    // Late queries first: under a causal mask they have the most to do.
+    // Late queries first, since under a causal mask they have the most to do; but where windows make
+    // all alike, early ones, so that each reads on where the one before has stopped.
     Place place(const Problem &p, Index number) const {
         const Index of_head = number / each(), block = number % each();
+        const Index from_start = block / head_blocks, from_end = query_blocks - 1 - from_start;
         Place place{};
         place.batch = of_head / p.kv_heads;
         place.kv_head = of_head % p.kv_heads;
         place.head = place.kv_head * p.group() + block % head_blocks * heads_each;
         place.heads = std::min(heads_each, (place.kv_head + 1) * p.group() - place.head);
-        place.query = (query_blocks - 1 - block / head_blocks) * queries_each;
+        place.query = (p.left < 0 ? from_end : from_start) * queries_each;
         place.queries = std::min(queries_each, p.n_q - place.query);
         return place;
     }
@@ -130,7 +135,7 @@ class Panel {
     bool next() {
         while (next_ < last_) {
             begin = next_;
-            end = std::min(begin + KEYS, last_);
+            end = std::min(begin + block_size(last_ - begin), last_);
             if (begin < problem.n_past) end = std::min(end, problem.n_past);
             next_ = end;
             if (find_runs()) {
@@ -184,7 +189,7 @@ class Panel {
     // Reads an array like q into rows (width, d rounded up), and packs it as (d, width) times factor.
     void pack(const Array &from, Index d, T *rows, T *packed, T factor) const {
         const Index ld = round_up(d, L);
-        clear(rows, width * ld);
+        if (lanes < width || d < ld) clear(rows, width * ld);
         for (int lane = 0; lane < lanes; ++lane) read_lane(from, lane, d, rows + lane * ld);
         for (int c = 0; c < vectors; ++c) {
             transpose(rows + c * L * ld, ld, L, static_cast<int>(ld / L), packed + c * L, width);
@@ -196,6 +201,9 @@ class Panel {
     // Writes packed (d rounded up, width) into an array like out.
     void unpack(const T *packed, T *rows, const Array &to, Index d) const {
         const Index ld = round_up(d, L);
+        if (T *const in_place = rows_in_place(to, d)) {
+            return transpose(packed, width, d, vectors, in_place, to.strides[2]);
+        }
         transpose(packed, width, ld, vectors, rows, ld);
         with_storage<T>(problem.dtype, [&](auto stored) {
             using S = decltype(stored);
@@ -232,6 +240,12 @@ class Panel {
     T *const key_rows_, *const value_rows_, *const queries_;
     Index low_[W], high_[W];  // a query sees keys low … high − 1 at most
     Index max_low_ = 0, min_high_ = 0, first_ = 0, last_ = 0, next_ = 0;
+
+    // Blocks of like size, since short ones cost more.
+    static Index block_size(Index keys) {
+        const Index blocks = (keys + KEYS - 1) / KEYS;
+        return round_up((keys + blocks - 1) / blocks, L);
+    }
 
     // From the products of queries and keys to scores in units of log 2, or to what softcap is given.
     T factor() const {
@@ -284,6 +298,13 @@ class Panel {
         }
         ever_hid |= hides;
         return number_of_runs > 0;
+    }
+
+    // Where the rows of all lanes can be written as vectors; nothing where they cannot.
+    T *rows_in_place(const Array &to, Index d) const {
+        const bool alike = problem.dtype == dtype_of<T> && to.strides[3] == 1 && place.heads == 1;
+        if (!alike || d % L != 0 || lanes != width) return nullptr;
+        return to.at<T>(place.batch, place.head, place.query);
     }
 
     void mark_intervals(int n) {
@@ -469,9 +490,16 @@ class Panel {
 
     void hide(const Run &run) {
         const auto hidden = V::set(-INFINITY);
-        each_vector(run, [&](Index i, int j, int c) {
-            V::store(scores + i, V::choose(live_bits(j, c), V::load(scores + i), hidden));
-        });
+        Bits by_all = ~Bits{0};
+        for (int j = run.begin; j < run.end; ++j) by_all &= live[j];
+        for (int c = run.vector; c < run.vector + run.vectors; ++c) {
+            const Bits of_vector = (Bits{1} << L) - 1;
+            if ((by_all >> c * L & of_vector) == of_vector) continue;
+            for (int j = run.begin; j < run.end; ++j) {
+                T *const score = scores + j * width + c * L;
+                V::store(score, V::choose(live_bits(j, c), V::load(score), hidden));
+            }
+        }
     }
 };
 

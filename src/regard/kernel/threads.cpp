@@ -1,16 +1,20 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #if defined(__linux__)
 #include <sched.h>
+#include <unistd.h>
 #endif
 #if defined(__unix__) || defined(__APPLE__)
+#include <dlfcn.h>
 #include <pthread.h>
 #define REGARD_FORKS 1
 #endif
@@ -45,12 +49,28 @@ void wait_briefly(const Done &done) {
     }
 }
 
-// The cores that the threads of one call are on. Linux often wakes a thread on the core of who woke
-// it, and moves it to an idle one only milliseconds later: longer than most calls take.
+// Keeps the threads of a call on different cores. Linux often wakes a thread on the core of who wakes
+// it, where it waits until that one rests, and moves it to an idle core only milliseconds later:
+// longer than most calls take. All is called under the pool's mutex.
 class Cores {
   public:
 #if defined(__linux__)
-    void clear() { CPU_ZERO(&taken_); }
+    // Who makes a call: sleeping helpers will not wake on its core.
+    void begin() {
+        CPU_ZERO(&taken_);
+        take();
+        if (sleeping_.empty() || sched_getaffinity(0, sizeof all_, &all_) != 0) return;
+        const cpu_set_t others = not_taken();
+        if (CPU_COUNT(&others) == 0) return;
+        for (const pid_t thread : sleeping_) sched_setaffinity(thread, sizeof others, &others);
+    }
+
+    void sleep() { sleeping_.push_back(gettid()); }
+
+    void wake() {
+        sleeping_.erase(std::find(sleeping_.begin(), sleeping_.end(), gettid()));
+        sched_setaffinity(0, sizeof all_, &all_);
+    }
 
     // Takes the core that this thread is on; if it is taken, moves to one that is not.
     void take() {
@@ -61,21 +81,27 @@ class Cores {
     }
 
   private:
-    cpu_set_t taken_;
+    cpu_set_t taken_{}, all_{};
+    std::vector<pid_t> sleeping_;
 
-    void move() const {
-        cpu_set_t all, free;
-        if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-        free = all;
-        for (int core = 0; core < CPU_SETSIZE; ++core) {
-            if (CPU_ISSET(core, &taken_)) CPU_CLR(core, &free);
-        }
+    cpu_set_t not_taken() const {
+        cpu_set_t both, free;
+        CPU_AND(&both, &all_, &taken_);
+        CPU_XOR(&free, &all_, &both);
+        return free;
+    }
+
+    void move() {
+        if (sched_getaffinity(0, sizeof all_, &all_) != 0) return;
+        const cpu_set_t free = not_taken();
         if (CPU_COUNT(&free) == 0) return;
         sched_setaffinity(0, sizeof free, &free);
-        sched_setaffinity(0, sizeof all, &all);  // it stays, but may be moved again
+        sched_setaffinity(0, sizeof all_, &all_);  // it stays, but may be moved again
     }
 #else
-    void clear() {}
+    void begin() {}
+    void sleep() {}
+    void wake() {}
     void take() {}
 #endif
 };
@@ -109,8 +135,7 @@ class Pool {
             std::lock_guard lock(mutex_);
             task_ = &task;
             open_ = helpers;
-            cores_.clear();
-            cores_.take();
+            cores_.begin();
         }
         wake_.notify_all();
         task.run();
@@ -131,7 +156,11 @@ class Pool {
     void serve() {
         std::unique_lock lock(mutex_);
         for (;;) {
-            wake_.wait(lock, [this] { return open_ > 0; });
+            if (open_ == 0) {
+                cores_.sleep();
+                wake_.wait(lock, [this] { return open_ > 0; });
+                cores_.wake();
+            }
             --open_;
             ++busy_;
             Task *task = task_;
@@ -164,22 +193,53 @@ Pool &pool() {
     return *current.load();
 }
 
+// The OpenMP library that torch has loaded. Its threads look busily for more work for a while after
+// each call of torch's, and would keep ours from the cores; so they are given ours as well.
+struct OpenMP {
+    void (*run)(void (*work)(void *), void *context, unsigned threads, unsigned flags);
+    int (*most_threads)();
+};
+std::atomic<const OpenMP *> openmp{nullptr};
+
 }  // namespace
 
 int threads() {
-    const int number = chosen.load();
-    return number ? number : usable_cores();
+    if (const int number = chosen.load()) return number;
+    const OpenMP *const of_torch = openmp.load();
+    return of_torch ? of_torch->most_threads() : usable_cores();
+}
+
+bool use_torch_threads() {
+#if defined(REGARD_FORKS)
+    static const OpenMP found = [] {
+        // A child has none of the threads, and the library does not know.
+        pthread_atfork(nullptr, nullptr, [] { openmp.store(nullptr); });
+        void *const run = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+        void *const most = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+        return OpenMP{reinterpret_cast<decltype(OpenMP::run)>(run),
+                      reinterpret_cast<decltype(OpenMP::most_threads)>(most)};
+    }();
+    if (found.run && found.most_threads) openmp.store(&found);
+#endif
+    return openmp.load() != nullptr;
 }
 
 void set_threads(int number) { chosen.store(number); }
 
+static void run_on(Pool &pool, Task &task, int workers) {
+    const OpenMP *const of_torch = openmp.load();
+    if (!of_torch) return pool.run(task, workers - 1);
+    of_torch->run([](void *given) { static_cast<Task *>(given)->run(); }, &task,
+                  static_cast<unsigned>(workers), 0);
+}
+
 void parallel(Index items, Work work, void *context) {
     Task task{work, context, items};
-    const Index workers = threads() < items ? threads() : items;
+    const Index workers = items > 1 ? std::min<Index>(threads(), items) : 1;
     if (workers > 1) {
         Pool &shared = pool();
         if (std::unique_lock ours(shared.in_use, std::try_to_lock); ours) {
-            shared.run(task, static_cast<int>(workers) - 1);
+            run_on(shared, task, static_cast<int>(workers));
         } else {
             task.run();
         }

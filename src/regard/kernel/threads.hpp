@@ -19,6 +19,10 @@ void parallel_for(Index items, const Function &function) {
 }
 
 int threads();
+bool share_threads();
 void set_threads(int number);  // 0: as many as this process may use
+
+// From here on the threads of torch do the work, as many as torch uses; false where that cannot be.
+bool use_torch_threads();
 
 }  // namespace regard

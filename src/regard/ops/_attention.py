@@ -65,11 +65,8 @@ def attention(
     >>> attention(np.zeros((1, 2)), np.ones((4, 2)), np.array([[1.0], [2.0], [3.0], [6.0]]))
     array([[3.]])
     """
-    if (
-        mask is bias is window is prefix is segments is softcap is sinks is lengths is past
-        is inspect is None
-    ):  # fmt: skip
-        output = _plain(q, k, v, causal, scale, layout)
+    if bias is prefix is segments is softcap is sinks is lengths is past is inspect is None:
+        output = _plain(q, k, v, mask, causal, window, scale, layout)
         if output is not None:
             return output
     posed = pose(
@@ -84,7 +81,7 @@ def _plain(*call: Any) -> Any:
     """The output, if checking and describing the call would take longer than computing it."""
     if isinstance(call[0], np.ndarray):
         return _paths.CHOSEN.plain(*call)
-    if all(map(is_tensor, call[:3])):
+    if is_tensor(call[0]):
         from regard.ops import _torch
 
         return _torch.plain(*call)

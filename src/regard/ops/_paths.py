@@ -15,7 +15,7 @@ class Path(Protocol):
     """One way of computing attention. Arrays keep the four axes of the problem."""
 
     def plain(self, *call: Any) -> Array | None:
-        """attention(q, k, v) with causal, scale and layout, if none of the checks is needed."""
+        """attention(q, k, v) with mask, causal, window, scale and layout, if no check is needed."""
 
     def forward(self, problem: Problem) -> tuple[Array, Array]: ...
 

@@ -13,13 +13,17 @@ import numpy as np
 import torch
 
 from regard._errors import OptionError
-from regard.ops import _device, _few, _paths
+from regard.ops import _device, _kernel, _paths
 from regard.ops._dtypes import Array
 from regard.ops._inspection import ANSWERS, Inspect
 from regard.ops._problem import PARTS, Problem
 
+if _kernel.AVAILABLE:
+    _kernel.native.use_torch_threads()
+
 Tensor = Any
 OPERANDS = PARTS[1:]  # the type stands in the tensors
+OWN_TYPES = {torch.Tensor, torch.nn.Parameter}
 DIFFERENTIABLE = ("q", "k", "v", "bias", "sinks")
 PROBLEM = """Tensor q, Tensor k, Tensor v, Tensor? past_k, Tensor? past_v, Tensor? mask,
     Tensor? bias, Tensor? q_segments, Tensor? k_segments, Tensor? lengths, Tensor? prefix,
@@ -35,10 +39,6 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
         problem = problem.with_past_joined(torch.cat)
     operands = [getattr(problem, name) for name in OPERANDS]
     _refuse_tangents(operands)
-    if wanted is None and _few.suits(problem) and _is_bare(operands):
-        output = _few.solve(problem)
-        if output is not None:
-            return output, None, {}
     attend = _Eager.apply if _is_eager(operands) else forward
     output, log_sum_exp = attend(*operands)
     if wanted is None:
@@ -49,18 +49,18 @@ def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dic
     return output, log_sum_exp, {name: answer for name, answer in told if answer.dim() > 1}
 
 
-def plain(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Tensor | None:
+def plain(q: Tensor, k: Tensor, v: Tensor, mask: Any, *options: Any) -> Tensor | None:
     """As `Path.plain`, for tensors whose memory nobody else has an eye on."""
-    tensors = (q, k, v)
-    if not _is_eager(tensors) or any(each.device.type != "cpu" for each in tensors):
-        return None
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
-        return None
-    if q.dtype not in (torch.float32, torch.float64):
+    tensors = (q, k, v) if mask is None else (q, k, v, mask)
+    if q.dtype not in (torch.float32, torch.float64) or not _is_eager(tensors):
         return None
     if torch.autograd.forward_ad._current_level >= 0:
         return None
-    output = _paths.CHOSEN.plain(*map(_as_array, tensors), *options)
+    try:
+        arrays = [each.numpy() for each in tensors]
+    except (AttributeError, RuntimeError, TypeError):  # not of the CPU, or gradients are wanted
+        return None
+    output = _paths.CHOSEN.plain(*arrays[:3], arrays[3] if len(arrays) > 3 else None, *options)
     return None if output is None else torch.from_numpy(output)
 
 
@@ -71,11 +71,7 @@ def _is_eager(operands: Sequence[Any]) -> bool:
         and torch._C._get_tracing_state() is None
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None
-        and all(
-            type(each) in (torch.Tensor, torch.nn.Parameter)
-            for each in operands
-            if isinstance(each, torch.Tensor)
-        )
+        and not any(issubclass(each, torch.Tensor) for each in {*map(type, operands)} - OWN_TYPES)
     )
 
 
@@ -95,14 +91,6 @@ def _refuse_tangents(operands: Sequence[Any]) -> None:
             "attention has no forward-mode derivatives (torch.func.jvp, jacfwd): take gradients "
             "(backward, torch.autograd.grad)"
         )
-
-
-def _is_bare(operands: Sequence[Any]) -> bool:
-    """Whether numbers alone are wanted: nothing is traced, and no gradient asked for."""
-    if not _is_eager(operands):
-        return False
-    tensors = (each for each in operands if isinstance(each, torch.Tensor))
-    return not (torch.is_grad_enabled() and any(each.requires_grad for each in tensors))
 
 
 def _as_array(value: Any) -> Any:

@@ -95,6 +95,14 @@ def series(kind: Kind, x: Any, y: Any, label: str = "", group: int = 0, errors: 
     return Series(kind, numbers(x), numbers(y), label, group, numbers(errors))
 
 
+def points_and_line(
+    x: Any, y: Any, along: Any, line: Any, label: str = "", group: int = 0, errors: Any = ()
+) -> tuple[Series, Series]:
+    """What was measured, and over it the line that was predicted."""
+    points = series("measured", x, y, label, group, errors)
+    return points, series("predicted", along, line, "", group)
+
+
 def numbers(values: Any) -> Numbers:
     return tuple(float(value) for value in values)
 

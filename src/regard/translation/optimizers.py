@@ -53,15 +53,15 @@ class Optimizers:
         )
         self.each.append((adamw, recipe.learning_rate))
 
-    def step(self, number: int, scaler: Any = None) -> float:
-        """Update number `number`; returns the learning rate."""
+    def step(self, number: int, scaler: Any = None, changed: bool = True) -> float:
+        """Update number `number`, which may change nothing; returns the learning rate."""
         share = rate(self.recipe, number, self.steps)
         for optimizer, full in self.each:
             for group in optimizer.param_groups:
                 group["lr"] = full * share
-            if scaler is None:
+            if changed and scaler is None:
                 optimizer.step()
-            else:
+            elif changed:
                 scaler.step(optimizer)
             optimizer.zero_grad(set_to_none=True)
         return self.recipe.learning_rate * share

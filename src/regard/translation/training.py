@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from regard._errors import JobError
 from regard.model import Config, Transformer, load, loss, predicting, save
 from regard.translation import distributed
 from regard.translation.batches import Batch, Feed
@@ -116,7 +118,9 @@ class Trainer:
         self.objective = self._spread(Objective(self.model, recipe))
         self.optimizers = Optimizers(self.model, recipe, self.steps)
         self.average = Average(self.model, recipe)
-        self.scaler = torch.amp.GradScaler() if self.machine.scaled else None
+        self.scaler = (
+            torch.amp.GradScaler(self.machine.device.type) if self.machine.scaled else None
+        )
         torch.manual_seed(recipe.seed + 7919 * (place.rank + 1))  # each has its own dropout
         self.stopped_by: int | None = None
 
@@ -183,14 +187,27 @@ class Trainer:
             share = batch.share(self.place.rank, self.place.world).to(self.machine.device)
             lost += self._backward(share, predicted)
         norm = self._clip()
-        learning_rate = self.optimizers.step(self.progress.step, self.scaler)
+        changed = isfinite(norm) or self.scaler is None  # a number too large for float16 is skipped
+        learning_rate = self.optimizers.step(self.progress.step, self.scaler, changed)
         if self.scaler is not None:
             self.scaler.update()
         self.average.after_update()
         self.progress.step += 1
         self.progress.tokens += sum(batch.real for batch in batches)
         lost = distributed.total(lost, self.place, self.machine.device) / predicted
-        return {"loss": lost, "rate": learning_rate, "norm": norm}
+        facts = {"loss": lost, "rate": learning_rate}
+        if self.scaler is not None and not changed:
+            return {**facts, "skipped": True, "scale": self.scaler.get_scale()}
+        self._check(lost, norm)
+        return {**facts, "norm": norm}
+
+    def _check(self, lost: float, norm: float) -> None:
+        if not (isfinite(lost) and isfinite(norm)):
+            raise JobError(
+                f"train: after update {self.progress.step:,} the loss is {lost} and the gradient's "
+                f"norm {norm}, so that nothing can be learned any more; lower `learning_rate` or "
+                "`matrix_rate`, or let them rise for longer (`warmup`)"
+            )
 
     def _backward(self, share: Batch, predicted: int) -> float:
         if not len(share.tokens):
@@ -235,7 +252,10 @@ class Trainer:
         """Translate the validation set with the averaged weights; keep the best."""
         self.average.before_validation()
         progress = self.progress
-        if not self.corpus.validation:
+        if not self.corpus.validation:  # then the last is the best
+            with self._averaged() as model:
+                if self.place.first:
+                    self._export(model)
             return
         scores = None
         with self._averaged() as model:
@@ -333,6 +353,8 @@ class Trainer:
         """Go on from the newest state that is whole."""
         found = self.run.last_state()
         if found is None:
+            if self.place.first:
+                self.run.rewind_log(0)
             return
         tensors, self.progress, troubles = found
         for trouble in troubles:
@@ -403,6 +425,7 @@ def model_config(recipe: Recipe, vocabulary: int) -> Config:
 def train(recipe: Recipe, folder: str | Path, told: Told, resume: bool = False) -> Result:
     """Train what the recipe says into the folder, or go on with what is there."""
     run = Run(folder)
+    model_config(recipe, recipe.vocabulary)  # refuses sizes that fit no model, before all else
     place = distributed.join()
     distributed.check(place, recipe.sharded)
     with closing(run), distributed.together(place, folder):
