@@ -211,6 +211,7 @@ def test_a_block_is_compiled_once_for_all_lengths(dropout: float) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's own
 def test_compiled_as_a_whole(tokens: Any) -> None:
     """torch.compile finds no reason to break the graph, and computes the same."""
     model, sources = small(), torch.tensor([7, 4, 11])

@@ -1,10 +1,17 @@
 """Corpora: every format, and what is wrong with a file is counted and told by its line."""
 
+from __future__ import annotations
+
 import gzip
+import hashlib
 import io
 import json
 import tarfile
+import threading
 import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -127,6 +134,15 @@ def test_more_than_a_few_places_are_counted() -> None:
     ]
 
 
+def test_nothing_left_is_told_with_its_reasons(tmp_path: Path) -> None:
+    path = tmp_path / "all.tsv"
+    path.write_bytes(b"one column\n\xff\tx\n\ty\n")
+    with pytest.raises(
+        FileError, match=r"no pair is left.*not a source and a target.*UTF-8.*empty"
+    ):
+        read_corpus(Recipe(corpus=str(path)))
+
+
 def test_a_named_corpus_is_checked(tmp_path: Path) -> None:
     for part in ("train", "val", "test_2016_flickr"):
         for language in ("fr", "en"):
@@ -151,6 +167,99 @@ def test_what_is_fetched_is_unpacked() -> None:
     assert _named._unpacked("x/fra-eng.zip", zipped.getvalue(), "fra.txt") == b"Go.\tVa !"
     assert _named._unpacked("x/dev.tgz", tarred.getvalue(), "newstest2013.fr") == b"oui"
     assert _named._unpacked("x/train.fr.gz", gzip.compress(b"non"), "train.fr") == b"non"
+
+
+class Home:
+    """A corpus's public home, on this machine: what it sends, and how many bytes it promises."""
+
+    def __init__(self, content: bytes, promised: int | None = None) -> None:
+        self.asked: list[str] = []
+        home = self
+
+        class Answering(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                home.asked.append(self.path)
+                self.send_response(200 if content else 404)
+                length = len(content) if promised is None else promised
+                self.send_header("Content-Length", str(length))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+
+    def __enter__(self) -> Home:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+TEXT = b"Bonjour.\n"
+
+
+@pytest.fixture
+def fetching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Home], Path]:
+    """Fetches train.fr from a home, into an empty cache; the checksum is TEXT's."""
+    checksum = hashlib.sha256(TEXT).hexdigest()
+    monkeypatch.setattr(_named, "CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(_named, "_checksums", lambda: {"multi30k/train.fr": checksum})
+    monkeypatch.delenv("REGARD_DATA", raising=False)
+    for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(proxy, raising=False)
+
+    def fetch(home: Home) -> Path:
+        address = f"http://127.0.0.1:{home.server.server_port}/{{file}}.gz"
+        named = {"multi30k": replace(_named.NAMED["multi30k"], home=address)}
+        monkeypatch.setattr(_named, "NAMED", named)
+        return _named.named_file("multi30k", "train.fr", "")
+
+    return fetch
+
+
+def test_what_is_named_is_fetched_once(fetching: Callable[[Home], Path], tmp_path: Path) -> None:
+    with Home(gzip.compress(TEXT)) as home:
+        path = fetching(home)
+        assert path == tmp_path / "cache" / "multi30k" / "train.fr"
+        assert path.read_bytes() == TEXT
+        assert fetching(home) == path
+    assert home.asked == ["/train.fr.gz"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "promised", "said"),
+    [
+        (gzip.compress(b"Bonsoir."), None, "another version than the one known"),
+        (gzip.compress(TEXT)[:-9], None, "could not be fetched"),  # cut off, and none the wiser
+        (gzip.compress(TEXT), 1000, "could not be fetched"),  # cut off, and it shows
+        (b"<html>no</html>", None, "could not be fetched"),
+        (b"", None, r"could not be fetched.*404"),
+    ],
+    ids=["another", "cut off", "cut off on the way", "no package", "not there"],
+)
+def test_a_fetch_that_fails_leaves_nothing_and_can_be_repeated(
+    sent: bytes,
+    promised: int | None,
+    said: str,
+    fetching: Callable[[Home], Path],
+    tmp_path: Path,
+) -> None:
+    with Home(sent, promised) as home, pytest.raises(FileError, match=said):
+        fetching(home)
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    with Home(gzip.compress(TEXT)) as home:
+        assert fetching(home).read_bytes() == TEXT
+
+
+def test_a_home_that_is_not_there(fetching: Callable[[Home], Path]) -> None:
+    home = Home(TEXT)
+    home.server.server_close()
+    with pytest.raises(FileError, match=r"could not be fetched from http.*REGARD_DATA"):
+        fetching(home)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")

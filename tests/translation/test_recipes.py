@@ -37,6 +37,8 @@ def test_settings_win_and_take_the_type_of_their_word() -> None:
         ("with_source=1", "`with_source` takes true or false, but '1' was passed"),
         ("optimizer=adam", "`optimizer` must be one of 'adamw', 'muon', but 'adam' was passed"),
         ("batch_tokens=0", "`batch_tokens` must be at least 1, but is 0"),
+        ("epochs=nan", "`epochs` must be a finite number, but is nan"),
+        ("learning_rate=inf", "`learning_rate` must be a finite number, but is inf"),
         ("source=a.fr", "`source` and `target` go together"),
     ],
 )

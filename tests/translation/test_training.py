@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,18 +103,24 @@ def test_killed_at_random_points_it_ends_as_if_it_had_not_been(
     assert losses(folder) == losses(tmp_path / "whole")
 
 
-def test_a_signal_ends_it_after_the_update_with_a_state(small: Recipe, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_after_the_update_with_a_state(
+    number: signal.Signals, small: Recipe, tmp_path: Path
+) -> None:
+    """A real signal in the midst of an update; afterwards the handlers are as they were."""
     recipe = replace(small, steps=100000, checkpoint_every=100000, validate_every=100000)
-    running = start(recipe, folder)
-    while len(losses(folder)) < 3:
-        assert running.poll() is None
-        time.sleep(0.05)
-    running.send_signal(signal.SIGTERM)
-    assert running.wait(timeout=30) == 0
-    found = Run(folder).last_state()
+    before = signal.getsignal(number)
+
+    def told(event: str, facts: dict[str, Any]) -> None:
+        if event == "update" and facts["step"] == 3:
+            os.kill(os.getpid(), number)
+
+    result = training.train(recipe, tmp_path / "run", told)
+    assert (result.finished, result.signal, result.steps) == (False, number, 3)
+    assert signal.getsignal(number) == before
+    found = Run(tmp_path / "run").last_state()
     assert found is not None
-    assert found[1].step == max(losses(folder))
+    assert found[1].step == max(losses(tmp_path / "run")) == 3
 
 
 def test_a_damaged_state_is_told_and_the_one_before_it_taken(small: Recipe, tmp_path: Path) -> None:
@@ -147,11 +154,20 @@ def test_a_full_disk_leaves_the_state_before(
         write(path, content)
 
     monkeypatch.setattr(runs, "write_atomically", full)
-    with pytest.raises(FileError, match="No space left on device"):
+    with pytest.raises(FileError, match=r"No space left on device; once it can: .*--resume"):
         trained(small, tmp_path / "run")
     monkeypatch.undo()
     _, rest = trained(small, tmp_path / "run", resume=True)
     assert min(rest.losses()) == 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_that_finds_no_room_is_told(tmp_path: Path) -> None:
+    (tmp_path / runs.LOG).symlink_to("/dev/full")
+    run = Run(tmp_path)
+    with pytest.raises(FileError, match=r"log\.jsonl.*No space left on device.*--resume"):
+        run.log(step=1)
+    run.close()
 
 
 def test_a_folder_that_is_taken_is_refused(small: Recipe, tmp_path: Path) -> None:
@@ -160,6 +176,45 @@ def test_a_folder_that_is_taken_is_refused(small: Recipe, tmp_path: Path) -> Non
         trained(small, tmp_path)
     with pytest.raises(FileError, match="is not the folder of a run"):
         Run(tmp_path / "nowhere").recipe()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"kv_heads": 2, "heads": 3}, "`kv_heads`: 3 query heads cannot share 2"),
+        ({"head_dim": 3}, "`head_dim` must be even"),
+        ({"shape": "lama"}, "did you mean 'llama'"),
+        ({"longest": 3}, "`longest`: every pair of the corpus has more than 3 tokens"),
+    ],
+)
+def test_what_cannot_begin_leaves_a_folder_that_can(
+    words: dict[str, object], said: str, small: Recipe, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match=said):
+        trained(small.changed(words), tmp_path / "run")
+    result, _ = trained(replace(small, steps=1), tmp_path / "run")
+    assert result.finished
+
+
+def test_without_a_validation_set_the_last_is_the_best(small: Recipe, tmp_path: Path) -> None:
+    (tmp_path / "one.tsv").write_text("a\tb\n")  # too few to hold any out
+    recipe = replace(small, corpus=str(tmp_path / "one.tsv"), vocabulary=270)
+    result, _ = trained(recipe, tmp_path / "run")
+    last = Run(tmp_path / "run").last_state()
+    assert last is not None
+    for name, weight in load(result.best_folder).state_dict().items():
+        assert weight.equal(last[0][f"model.{name}"]), name
+
+
+def test_a_run_killed_before_its_first_state_logs_nothing_twice(
+    small: Recipe, tmp_path: Path
+) -> None:
+    _, whole = trained(small, tmp_path / "run")
+    for state in (tmp_path / "run").glob("state-*"):
+        state.unlink()
+    trained(small, tmp_path / "run", resume=True)
+    logged = [facts["step"] for facts in Run(tmp_path / "run").logged() if "loss" in facts]
+    assert logged == list(whole.losses())
 
 
 def test_it_stops_early_when_nothing_gets_better(small: Recipe, tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ import os
 import tarfile
 import urllib.request
 import zipfile
+import zlib
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +20,11 @@ from regard._files import write_atomically
 
 DATA_DIR = "REGARD_DATA"
 CACHE = "~/.cache/regard"
+# What the way here and a damaged package can raise.
+FETCHING = (
+    OSError, HTTPException, EOFError, KeyError, StopIteration, zlib.error, zipfile.BadZipFile,
+    tarfile.TarError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ def _fetched(address: str, name: str) -> bytes:
         with urllib.request.urlopen(address, timeout=60) as answer:
             packed: bytes = answer.read()
         return _unpacked(address, packed, name)
-    except (OSError, KeyError, StopIteration, EOFError) as error:
+    except FETCHING as error:
         raise FileError(
             f"corpus: {name} could not be fetched from {address} ({error}); lay the files into a "
             f"folder and name it with data_dir or ${DATA_DIR}"

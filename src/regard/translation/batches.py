@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from regard._errors import OptionError
 from regard.translation.corpora import Pair, Report
 from regard.translation.recipes import Recipe
 from regard.translation.tokenizer import BEGIN, END, PAD, SEPARATOR, Tokenizer
@@ -124,6 +125,10 @@ class Feed:
         self.recipe, self.tokenizer = recipe, tokenizer
         self.report = Report()
         self.rows = tokenized(pairs, tokenizer, recipe.longest, self.report)
+        if not len(self.rows):
+            raise OptionError(
+                f"`longest`: every pair of the corpus has more than {recipe.longest} tokens"
+            )
         self._pairs = pairs
         plan = self._plan(0, self.rows)
         self.updates_per_epoch = -(-len(plan) // recipe.accumulate)

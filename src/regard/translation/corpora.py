@@ -80,7 +80,9 @@ def read_corpus(recipe: Recipe) -> Corpus:
     tried, test = ([pair for pair, _ in part] for part in parts[1:])
     kept = _without_overlap(parts[0], {source for source, _ in (*tried, *test)}, report)
     if not kept:
-        raise FileError(f"corpus {recipe.corpus!r}: no pair is left to train on")
+        name = recipe.source or recipe.corpus
+        why = "; ".join(["no pair is left to train on", *report.lines()])
+        raise FileError(f"corpus {name!r}: {why}")
     return Corpus(kept, tried, test, report)
 
 

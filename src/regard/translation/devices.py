@@ -13,7 +13,7 @@ from regard._errors import OptionError
 from regard.translation.recipes import Recipe
 
 # Compiling costs about a minute; below so many updates it does not earn that back.
-COMPILE_FROM_UPDATES = {"cpu": 4000, "cuda": 1500}
+COMPILE_FROM_UPDATES = 1500
 AMPERE = (8, 0)
 
 
@@ -75,11 +75,19 @@ def _cpu_flags() -> set[str]:
 
 
 def _compiled(wanted: str, device: Any, updates: int) -> tuple[bool, str]:
+    if wanted == "yes" and device.type == "cpu" and not _compilers():
+        raise OptionError(
+            "`compile`: on a CPU it takes a C++ compiler (g++ or clang++), none is here"
+        )
     if wanted != "auto":
         return wanted == "yes", "compiled: as asked" if wanted == "yes" else "eager: as asked"
-    if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
-        return False, "eager: no C++ compiler is here to compile with"
-    least = COMPILE_FROM_UPDATES.get(device.type, 1500)
-    if updates < least:
-        return False, f"eager: {updates:,} updates are too few to earn back compiling ({least:,})"
-    return True, f"compiled: {updates:,} updates earn it back ({least:,} would)"
+    if device.type == "cpu":
+        return False, "eager: on a CPU, compiled blocks are no quicker (--compile yes to try)"
+    if updates < COMPILE_FROM_UPDATES:
+        few = f"{updates:,} updates are too few to earn back compiling"
+        return False, f"eager: {few} ({COMPILE_FROM_UPDATES:,})"
+    return True, f"compiled: {updates:,} updates earn it back ({COMPILE_FROM_UPDATES:,} would)"
+
+
+def _compilers() -> list[str]:
+    return [found for name in ("g++", "clang++") if (found := shutil.which(name))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,13 +75,20 @@ class Run:
 
     def log(self, **facts: Any) -> None:
         """One line, at once on its way to the disk."""
-        if self._log is None:
-            self._log = (self.folder / LOG).open("a", encoding="utf-8", buffering=1)
-        self._log.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        try:
+            if self._log is None:
+                self._log = (self.folder / LOG).open("a", encoding="utf-8", buffering=1)
+            self._log.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise FileError(
+                f"train: {str(self.folder / LOG)!r} cannot be written: {error.strerror}; once it "
+                f"can: regard train --resume {self.folder}"
+            ) from error
 
     def close(self) -> None:
         if self._log is not None:
-            self._log.close()
+            with suppress(OSError):  # a line that found no room was told already
+                self._log.close()
             self._log = None
 
     def logged(self) -> Iterator[dict[str, Any]]:
@@ -108,8 +116,11 @@ class Run:
         meta = {"progress": json.dumps(asdict(progress))}
         content = _safetensors().save(written, metadata=meta)
         path = self.folder / f"state-{progress.step:08}.safetensors"
-        write_atomically(path, content)
-        write_atomically(path.with_suffix(".sha256"), hashlib.sha256(content).hexdigest())
+        try:
+            write_atomically(path, content)
+            write_atomically(path.with_suffix(".sha256"), hashlib.sha256(content).hexdigest())
+        except FileError as error:
+            raise FileError(f"{error}; once it can: regard train --resume {self.folder}") from error
         for old in self._states()[keep:]:
             old.unlink(missing_ok=True)
             old.with_suffix(".sha256").unlink(missing_ok=True)
@@ -139,8 +150,8 @@ class Run:
 
 
 def _another_s(path: Path) -> bool:
-    """Whether it is not what a run that was killed at its very start leaves behind."""
-    return path.name != TOKENIZER and not path.name.startswith(".")
+    """Whether it is not what a run that ended before its first update leaves behind."""
+    return path.name not in (TOKENIZER, RECIPE) and not path.name.startswith(".")
 
 
 def _metadata(content: bytes) -> dict[str, str]:

@@ -252,7 +252,10 @@ class Trainer:
         """Translate the validation set with the averaged weights; keep the best."""
         self.average.before_validation()
         progress = self.progress
-        if not self.corpus.validation:
+        if not self.corpus.validation:  # then the last is the best
+            with self._averaged() as model:
+                if self.place.first:
+                    self._export(model)
             return
         scores = None
         with self._averaged() as model:
@@ -350,6 +353,8 @@ class Trainer:
         """Go on from the newest state that is whole."""
         found = self.run.last_state()
         if found is None:
+            if self.place.first:
+                self.run.rewind_log(0)
             return
         tensors, self.progress, troubles = found
         for trouble in troubles:
@@ -420,6 +425,7 @@ def model_config(recipe: Recipe, vocabulary: int) -> Config:
 def train(recipe: Recipe, folder: str | Path, told: Told, resume: bool = False) -> Result:
     """Train what the recipe says into the folder, or go on with what is there."""
     run = Run(folder)
+    model_config(recipe, recipe.vocabulary)  # refuses sizes that fit no model, before all else
     place = distributed.join()
     distributed.check(place, recipe.sharded)
     with closing(run), distributed.together(place, folder):

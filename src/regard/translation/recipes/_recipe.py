@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,8 @@ class Recipe:
             raise OptionError("`source` and `target` go together: one file for each language")
 
     def _at_least(self, name: str, least: int) -> None:
+        if not isfinite(getattr(self, name)):
+            raise OptionError(f"`{name}` must be a finite number, but is {getattr(self, name)}")
         if getattr(self, name) < least:
             raise OptionError(f"`{name}` must be at least {least}, but is {getattr(self, name)}")
 
