@@ -234,7 +234,7 @@ class _Transformed(torch.autograd.Function):  # type: ignore[misc]
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(*operands: Any) -> tuple[Tensor, Tensor]:
+    def forward(*operands: Any) -> Any:
         return forward(*operands)
 
     setup_context = staticmethod(_remember)
@@ -245,7 +245,7 @@ class _TransformedBack(torch.autograd.Function):  # type: ignore[misc]
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(*operands: Any) -> tuple[Tensor, ...]:
+    def forward(*operands: Any) -> Any:
         return backward(*operands)
 
     @staticmethod
