@@ -240,6 +240,51 @@ def test_a_second_derivative_is_refused_and_not_wrong() -> None:
         torch.autograd.grad(d_q.square().sum(), q)
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("case", options())
+def test_functions_of_torch_func(case: str) -> None:
+    """Gradients as autograd has them; vmap as a loop."""
+    option = options()[case]
+    q, k, v = operands()
+    if case == "tokens first":
+        q, k, v = (each.detach().transpose(1, 2).requires_grad_() for each in (q, k, v))
+
+    def loss(q: Any) -> Any:
+        return regard.attention(q, k.detach(), v.detach(), **option).square().sum()
+
+    (want,) = torch.autograd.grad(loss(q), q)
+    have = torch.func.grad(loss)
+    torch.testing.assert_close(have(q.detach()), want)
+    several = torch.stack([q.detach(), 2 * q.detach()])
+    each_alone = torch.stack([have(several[0]), have(several[1])])
+    torch.testing.assert_close(torch.func.vmap(have)(several), each_alone)
+    with pytest.raises(regard.OptionError, match="no second derivatives"):
+        torch.func.grad(lambda q: have(q).sum())(q.detach())
+
+
+@pytest.mark.parametrize("case", options())
+def test_shapes_without_numbers(case: str) -> None:
+    """On the device "meta" there are shapes alone."""
+    option = options()[case]
+    given = operands(grad=False)
+    if case == "tokens first":
+        given = [each.transpose(1, 2) for each in given]
+
+    def ghost(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(ghost, value))
+        return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+    asked = regard.Inspect(top=2, entropy=True, received=True, rows=(0,))
+    want, told = regard.attention(*given, **option, inspect=asked)
+    unreal = {name: ghost(value) for name, value in option.items()}
+    have, found = regard.attention(*map(ghost, given), **unreal, inspect=asked)
+    assert (have.device.type, have.shape, have.dtype) == ("meta", want.shape, want.dtype)
+    for name, each in vars(told).items():
+        assert getattr(found, name).shape == each.shape
+        assert getattr(found, name).dtype == each.dtype
+
+
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("option", [{}, {"window": 2}])
 def test_a_forward_derivative_is_refused_and_not_lost(option: dict[str, Any]) -> None:
@@ -253,9 +298,10 @@ def test_a_forward_derivative_is_refused_and_not_lost(option: dict[str, Any]) ->
         regard.attention(q, k, v, **option)
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("queries", [QUERIES, 64])
 def test_what_watches_torch_sees_the_operator(queries: int) -> None:
-    """Short calls too, and those that torch's own products would answer."""
+    """Short calls too, which would else pass by torch."""
     q = torch.randn(2, HEADS, queries, D_K, dtype=torch.float64)
     _, k, v = operands(grad=False)
     with warnings.catch_warnings():

@@ -33,20 +33,36 @@ PROBLEM = """Tensor q, Tensor k, Tensor v, Tensor? past_k, Tensor? past_v, Tenso
 
 def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Output, log-sum-exp and the answers asked for."""
-    if problem.q.device.type != "cpu":
+    if problem.q.device.type not in ("cpu", "meta"):
         return _device.solve(problem.with_past_joined(torch.cat), wanted)
     if problem.past_k is not None and _wants_gradient(problem):
         problem = problem.with_past_joined(torch.cat)
     operands = [getattr(problem, name) for name in OPERANDS]
     _refuse_tangents(operands)
-    attend = _Eager.apply if _is_eager(operands) else forward
+    attend, tell = _operators(operands)
     output, log_sum_exp = attend(*operands)
     if wanted is None:
         return output, log_sum_exp, {}
     rows = wanted.row_places(problem.q.shape[2])
     asked = (wanted.top, wanted.entropy, wanted.received, rows)
-    told = zip(ANSWERS, inspect(*operands, log_sum_exp, *asked), strict=True)
+    told = zip(ANSWERS, tell(*operands, log_sum_exp, *asked), strict=True)
     return output, log_sum_exp, {name: answer for name, answer in told if answer.dim() > 1}
+
+
+def _operators(operands: Sequence[Any]) -> tuple[Any, Any]:
+    """Who computes, and who tells of the weights."""
+    if operands[0].device.type == "meta":
+        return _forward_shapes, _inspect_shapes
+    if _is_eager(operands):
+        return _Eager.apply, inspect
+    return _Transformed.apply if _is_transformed() else forward, inspect
+
+
+def _is_transformed() -> bool:
+    """Whether torch.func.grad or vmap is at work."""
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def plain(q: Tensor, k: Tensor, v: Tensor, mask: Any, *options: Any) -> Tensor | None:
@@ -191,7 +207,10 @@ def _differentiate(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None
     operands = [next(saved) if other is None else other[0] for other in ctx.others]
     wanted = dict(zip(OPERANDS, ctx.needs_input_grad, strict=True))
     twice = torch.is_grad_enabled()  # which only the operator refuses
-    back = _backward if not twice and _is_eager((*operands, d_output)) else backward
+    if _is_transformed():
+        back = _TransformedBack.apply
+    else:
+        back = _backward if not twice and _is_eager((*operands, d_output)) else backward
     gradients = back(*operands, output, log_sum_exp, d_output, wanted["bias"])
     found = dict(zip(DIFFERENTIABLE, gradients, strict=True))
     return tuple(found.get(name) if wanted[name] else None for name in OPERANDS)
@@ -207,6 +226,35 @@ class _Eager(torch.autograd.Function):  # type: ignore[misc]
         return found
 
     backward = staticmethod(_differentiate)
+
+
+class _Transformed(torch.autograd.Function):  # type: ignore[misc]
+    """The operator for torch.func.grad and vmap, which know gradients of such functions only."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*operands: Any) -> Any:
+        return forward(*operands)
+
+    setup_context = staticmethod(_remember)
+    backward = staticmethod(_differentiate)
+
+
+class _TransformedBack(torch.autograd.Function):  # type: ignore[misc]
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*operands: Any) -> Any:
+        return backward(*operands)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing of it is needed again."""
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise OptionError("attention has no second derivatives: take gradients once")
 
 
 def _operator(name: str, schema: str, compute: Any, shapes: Any) -> Any:
