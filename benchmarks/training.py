@@ -7,7 +7,7 @@ On multi30k where --data-dir or $REGARD_DATA has it, else on pocket. Against the
 length grouping and a batch of about as many tokens; and that compiled. And against JoeyNMT 2.3, an
 encoder and a decoder with as many weights, on the same pieces, in an environment of its own:
 
-    python -m venv joey && joey/bin/pip install joeynmt==2.3.0 torch==2.13.0
+    python -m venv joey && joey/bin/pip install joeynmt==2.3.0 torch==2.13.0 importlib_metadata
 
 Each contestant has a process of its own, whose largest memory is told; they take turns, and medians
 are over the rounds.
