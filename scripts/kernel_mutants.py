@@ -17,7 +17,8 @@ from pathlib import Path
 
 from _own_kernel import KERNEL, ROOT, OwnKernel
 
-TESTS = ("-x", "--no-header", "-k", "mutants", "tests/ops/test_kernel_edges.py")
+TESTS = ("-x", "--no-header", "-k", "mutants or same_as_the_operator",
+         "tests/ops/test_kernel_edges.py", "tests/ops/test_step.py")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,17 @@ MUTANTS = [
            "chunks.of_each, size, static_cast<T>(p.scale));", "chunks.of_each, size, T{1});"),
     Mutant("gradient: a hidden weight meets a query that is no number", "backward.hpp",
            "if (panel_.hides) weight =", "if (false) weight ="),
+    Mutant("step: the last key is not looked at", "step.hpp",
+           "key < step_.filled + step_.tokens; ++key",
+           "key < step_.filled + step_.tokens - 1; ++key"),
+    Mutant("step: a new key is written at the place before", "step.hpp",
+           "const Index place = step_.filled + token;",
+           "const Index place = step_.filled + token - 1;"),
+    Mutant("step: the second half of a vector turns the wrong way", "step.hpp",
+           "high * cos[i + half] + low * sin[i + half]",
+           "high * cos[i + half] - low * sin[i + half]"),
+    Mutant("step: every query head reads the first key head", "step.hpp",
+           "shared = head / group_;", "shared = 0;"),
     Mutant("inspection: of equal keys the later one is named", "inspect.hpp",
            "scores[at - 1] < score", "scores[at - 1] <= score"),
     Mutant("inspection: what the last queries gave is not counted", "inspect.hpp",

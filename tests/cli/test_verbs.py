@@ -113,6 +113,9 @@ def test_a_draft_is_an_exercise_that_solves_the_same(
     ("arguments", "message"),
     [
         (["solve"], "name an exercise or a file"),
+        (["slove", "copying"], "no verb 'slove': did you mean 'solve'"),
+        (["solve", "copying", "--levle=result"], "no option '--levle': did you mean '--level'"),
+        (["solve", "copying", "mask"], "nothing is expected where 'mask' stands"),
         (["solve", "unscaled-self-atention"], "did you mean 'unscaled-self-attention'"),
         (
             ["solve", "unscaled-self-attention", "--only", "wieghts"],

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from regard._errors import RegardError
+from regard._errors import OptionError, RegardError, did_you_mean
 
 VERBS = {
     "solve": "solve an exercise or a pasted assignment, step by step",
@@ -70,11 +70,26 @@ def _run(arguments: list[str]) -> int:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         verb.add_arguments(parser)
-        code: int = verb.run(parser.parse_args(arguments[1:]))
+        chosen, unknown = parser.parse_known_args(arguments[1:])
+        if unknown:
+            raise _unknown(parser, unknown[0])
+        code: int = verb.run(chosen)
         return code
+    if arguments and not arguments[0].startswith("-"):
+        raise OptionError(f"no verb {arguments[0]!r}: {did_you_mean(arguments[0], VERBS)}")
     _parser().parse_args(arguments)
     _parser().print_help()
     return 2
+
+
+def _unknown(parser: argparse.ArgumentParser, word: str) -> OptionError:
+    """Why a verb cannot take a word."""
+    verb = parser.prog.removeprefix("regard ")
+    if not word.startswith("-"):
+        return OptionError(f"{verb}: nothing is expected where {word!r} stands")
+    name = word.partition("=")[0]
+    meant = did_you_mean(name, parser._option_string_actions)
+    return OptionError(f"{verb}: no option {name!r}: {meant}")
 
 
 def _parser() -> argparse.ArgumentParser:
