@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 import textwrap
@@ -75,23 +74,46 @@ def test_tensors_use_as_many_threads_as_torch() -> None:
         torch.set_num_threads(before)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_fork_has_threads_of_its_own() -> None:
+def test_tensors_in_another_thread_use_as_many() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    given = [torch.from_numpy(each) for each in operands(5)]
+
+    def used() -> int:
+        regard.attention(*given)
+        return kernel.report().threads
+
+    try:
+        torch.set_num_threads(3)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(used).result() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+FORKING = """
+    import os, sys, torch, regard
+    from regard import kernel
+    torch.set_num_threads(2)
+    q, k, v = torch.ones(3, 2, 4, 200, 64)
+    {before}
+    child = os.fork()
+    if child == 0:
+        out = regard.attention(q, k, v).numpy()  # torch itself would wait for ever
+        own = kernel.report().threads == 2
+        torch.set_num_threads(1)
+        alone = kernel.report().threads == 1
+        os._exit(0 if own and alone and (out == 1).all() else 1)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as Linux forks")
+@pytest.mark.parametrize("before", ["regard.attention(q, k, v)", "torch.ones(2_000_000).exp()"])
+def test_a_fork_has_threads_of_its_own(before: str) -> None:
     pytest.importorskip("torch")
-    code = """
-        import os, sys, torch, regard
-        torch.set_num_threads(2)
-        q, k, v = torch.ones(3, 2, 4, 200, 64)
-        regard.attention(q, k, v)
-        child = os.fork()
-        if child == 0:
-            regard.set_threads(2)
-            out = regard.attention(q, k, v)
-            os._exit(0 if (out.numpy() == 1).all() else 1)  # torch itself would wait forever
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    """
-    run = [sys.executable, "-c", textwrap.dedent(code)]
-    assert subprocess.run(run, timeout=100).returncode == 0
+    code = textwrap.dedent(FORKING).format(before=before)
+    assert subprocess.run([sys.executable, "-c", code], timeout=100).returncode == 0
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "2", 10**6])

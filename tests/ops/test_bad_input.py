@@ -48,6 +48,7 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("scale None", {"scale": None}, Option, '1/√d_k or no scaling at all: pass scale="sqrt"'),
     ("scale not finite", {"scale": np.inf}, Option, "scale` must be .* a number, but inf"),
     ("scale misspelt", {"scale": "squirt"}, Option, "'squirt' was passed"),
+    ("scale beyond floats", {"scale": 10**400}, Option, "scale` must be .* a number, but 1000"),
     ("softcap 0", {"softcap": 0}, Option, "above 0, but 0"),
     ("softcap below 0", {"softcap": -1.0}, Option, "above 0, but -1"),
     ("too few sinks", {"sinks": np.ones(2)}, Shape, "one number for each of the 6 heads"),
@@ -97,6 +98,13 @@ def test_messages_about_tensors(change: dict[str, Any], error: Any, message: str
         pytest.skip("torch has its own words for a list that is no tensor")
     with pytest.raises(error, match=message):
         regard.attention(**given)
+
+
+def test_tensors_that_are_not_dense() -> None:
+    torch = pytest.importorskip("torch")
+    q, k, v = map(torch.from_numpy, (Q, K, V))
+    with pytest.raises(Option, match="must be dense, but a sparse_coo one was passed"):
+        regard.attention(q.to_sparse(), k, v)
 
 
 def test_tensors_on_several_devices() -> None:

@@ -216,6 +216,20 @@ def test_what_is_not_finite_comes_out_as_in_the_reference(
         np.testing.assert_allclose(have, want, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("low", [-1e25, -1e31, -1e100, float(np.finfo(np.float64).min)])
+def test_a_low_score_is_still_one(
+    low: float, attend: Callable[..., Any], rng: np.random.Generator
+) -> None:
+    """Libraries mask with the lowest number: a row that has nothing else weighs all keys alike."""
+    q, k, v = (rng.normal(size=(2, n, 5)) for n in (67, 101, 101))
+    bias = np.zeros((67, 101))
+    bias[3], bias[5, 7:] = low, low
+    have = attend(q, np.zeros_like(k), v, bias=bias)
+    close(have[:, 3], v.mean(1))
+    close(have[:, 5], v[:, :7].mean(1))
+    close(have[:, 4], v.mean(1))
+
+
 @pytest.mark.parametrize("size", [30.0, 1e3, 1e5])
 def test_large_scores(
     size: float, attend: Callable[..., Any], oracle: Callable[..., Any], rng: np.random.Generator

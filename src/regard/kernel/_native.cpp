@@ -498,7 +498,7 @@ NB_MODULE(_native, module) {
     module.def("use_kernel", &use_kernel, "name"_a);
     module.def("threads", &threads);
     module.def("set_threads", &set_threads, "number"_a);
-    module.def("use_torch_threads", &use_torch_threads);
+    module.def("use_torch_threads", &use_torch_threads, "to_work"_a);
     module.def("forward", &forward);
     module.def("backward", &backward);
     module.def("inspect", &inspect);

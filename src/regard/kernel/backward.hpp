@@ -100,7 +100,7 @@ class PanelGradient {
         T *const weights = panel_.scores;
         panel_.each_vector(run, [&](Index i, int j, int c) {
             const auto score = V::load(weights + i);
-            auto weight = exp2<T>(V::sub(score, V::load(log_sums_ + c * L)));
+            auto weight = exp2<T>(power_of_weight<T>(score, V::load(log_sums_ + c * L)));
             if (panel_.hides) weight = V::choose(panel_.live_bits(j, c), weight, V::zero());
             V::store(weights + i, weight);
         });

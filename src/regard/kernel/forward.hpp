@@ -6,9 +6,9 @@
 
 namespace regard::REGARD_ISA {
 
-// Below every score, and finite, so that differences stay numbers.
+// Not above any score, and finite, so that differences stay numbers.
 template <class T>
-constexpr T NO_SCORE = static_cast<T>(-1e30);
+constexpr T NO_SCORE = std::numeric_limits<T>::lowest();
 
 // What is known of a panel's output after some of its keys.
 template <class T>
@@ -78,7 +78,8 @@ class Softmax {
             const bool sink = with_sinks_ && lane < panel_.lanes;
             const T score = sink ? static_cast<const T *>(problem_.sinks)[panel_.head(lane)] : 0;
             const bool weighs = sink && score != -INFINITY;
-            state_.largest[lane] = weighs ? score * static_cast<T>(LOG2_E) : NO_SCORE<T>;
+            const T largest = weighs ? score * static_cast<T>(LOG2_E) : NO_SCORE<T>;
+            state_.largest[lane] = std::max(largest, NO_SCORE<T>);
             state_.sum[lane] = weighs;
         }
         clear(state_.output, round_up(problem_.d_v, L) * width);

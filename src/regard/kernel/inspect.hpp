@@ -42,7 +42,7 @@ class Best {
             for (Index i = 0; i < number_; ++i) {
                 const T score = scores_[lane * number_ + i];
                 static_cast<T *>(call.top_weights)[to + i] =
-                    score == -INFINITY ? 0 : std::exp2(score - log_sums[lane]);
+                    score == -INFINITY ? 0 : std::exp2(std::min<T>(0, score - log_sums[lane]));
                 call.top_keys[to + i] = keys_[lane * number_ + i];
             }
         }
@@ -112,7 +112,8 @@ class PanelInspection {
     void weigh(const Run &run) {
         const auto lowest = V::set(static_cast<T>(-1e4));  // whose weight is 0, as for −∞
         panel_.each_vector(run, [&](Index i, int, int c) {
-            const auto power = V::sub(V::load(panel_.scores + i), V::load(log_sums_ + c * L));
+            const auto power =
+                power_of_weight<T>(V::load(panel_.scores + i), V::load(log_sums_ + c * L));
             const auto weight = exp2<T>(power);
             V::store(panel_.scores + i, weight);
             const auto information = V::mul(V::less(power, lowest, lowest, power), V::set(-static_cast<T>(LN_2)));

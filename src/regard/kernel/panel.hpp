@@ -478,7 +478,7 @@ class Panel {
                 for (int lane = 0; lane < L; ++lane) column[lane] = row[lane][at];
                 const auto extra = V::load(column);
                 T *score = scores + j * width + c * L;
-                const auto sum = V::fma(extra, unit, V::load(score));
+                const auto sum = V::max(lowest, V::fma(extra, unit, V::load(score)));
                 const Bits bits = V::less_bits(extra, lowest);
                 V::store(score, V::choose(static_cast<std::uint32_t>(bits), hidden, sum));
                 live[j] &= ~(bits << c * L);

@@ -200,6 +200,7 @@ struct OpenMP {
     int (*most_threads)();
 };
 std::atomic<const OpenMP *> openmp{nullptr};
+std::atomic<bool> openmp_works{false};
 
 }  // namespace
 
@@ -209,27 +210,27 @@ int threads() {
     return of_torch ? of_torch->most_threads() : usable_cores();
 }
 
-bool use_torch_threads() {
+bool use_torch_threads(bool to_work) {
 #if defined(REGARD_FORKS)
     static const OpenMP found = [] {
         // A child has none of the threads, and the library does not know.
-        pthread_atfork(nullptr, nullptr, [] { openmp.store(nullptr); });
+        pthread_atfork(nullptr, nullptr, [] { openmp_works.store(false); });
         void *const run = dlsym(RTLD_DEFAULT, "GOMP_parallel");
         void *const most = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
         return OpenMP{reinterpret_cast<decltype(OpenMP::run)>(run),
                       reinterpret_cast<decltype(OpenMP::most_threads)>(most)};
     }();
     if (found.run && found.most_threads) openmp.store(&found);
+    openmp_works.store(openmp.load() && to_work);
 #endif
-    return openmp.load() != nullptr;
+    return openmp_works.load();
 }
 
 void set_threads(int number) { chosen.store(number); }
 
 static void run_on(Pool &pool, Task &task, int workers) {
-    const OpenMP *const of_torch = openmp.load();
-    if (!of_torch) return pool.run(task, workers - 1);
-    of_torch->run([](void *given) { static_cast<Task *>(given)->run(); }, &task,
+    if (!openmp_works.load()) return pool.run(task, workers - 1);
+    openmp.load()->run([](void *given) { static_cast<Task *>(given)->run(); }, &task,
                   static_cast<unsigned>(workers), 0);
 }
 

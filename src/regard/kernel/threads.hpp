@@ -22,7 +22,8 @@ int threads();
 bool share_threads();
 void set_threads(int number);  // 0: as many as this process may use
 
-// From here on the threads of torch do the work, as many as torch uses; false where that cannot be.
-bool use_torch_threads();
+// From here on as many threads work as torch uses, and they are torch's own, if they are there `to_work`
+// and can be found; whether they are.
+bool use_torch_threads(bool to_work);
 
 }  // namespace regard

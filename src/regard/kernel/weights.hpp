@@ -26,6 +26,14 @@ struct Chunks {
     }
 };
 
+// In units of log 2. Where both are huge, rounding can make the score the larger; no weight is above 1.
+template <class T>
+typename Simd<T>::reg power_of_weight(typename Simd<T>::reg score, typename Simd<T>::reg log_sum) {
+    using V = Simd<T>;
+    const auto power = V::sub(score, log_sum);
+    return V::less(V::zero(), power, V::zero(), power);
+}
+
 // The logarithms of the sums in units of log 2; 0 where nothing was seen, so that weights are 0.
 template <class T>
 void read_log_sums(const Panel<T> &panel, const void *lse, T *to) {

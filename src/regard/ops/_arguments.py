@@ -312,4 +312,9 @@ def read_softcap(softcap: Any) -> float:
 
 
 def is_number(given: object) -> bool:
-    return not isinstance(given, bool) and isinstance(given, Real) and isfinite(given)
+    if isinstance(given, bool) or not isinstance(given, Real):
+        return False
+    try:
+        return isfinite(given)
+    except OverflowError:  # a whole number that no float is
+        return False

@@ -161,7 +161,14 @@ class TorchArrays:
     def _tensor(self, given: Any) -> Any:
         import torch
 
-        return torch.as_tensor(given, device=self.device)
+        tensor = torch.as_tensor(given, device=self.device)
+        if tensor.layout != torch.strided or tensor.is_nested:
+            kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+            raise OptionError(
+                f"attention: tensors must be dense, but a {kind} one was passed: convert it "
+                "(tensor.to_dense(), torch.nested.to_padded_tensor)"
+            )
+        return tensor
 
 
 def type_name(tensor: Any) -> str:

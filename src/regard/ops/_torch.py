@@ -18,9 +18,6 @@ from regard.ops._dtypes import Array
 from regard.ops._inspection import ANSWERS, Inspect
 from regard.ops._problem import PARTS, Problem
 
-if _kernel.AVAILABLE:
-    _kernel.native.use_torch_threads()
-
 Tensor = Any
 OPERANDS = PARTS[1:]  # the type stands in the tensors
 OWN_TYPES = {torch.Tensor, torch.nn.Parameter}
@@ -29,6 +26,21 @@ PROBLEM = """Tensor q, Tensor k, Tensor v, Tensor? past_k, Tensor? past_v, Tenso
     Tensor? bias, Tensor? q_segments, Tensor? k_segments, Tensor? lengths, Tensor? prefix,
     Tensor? offsets, Tensor? sinks, bool causal, int left, int right, float scale,
     float softcap"""
+
+
+def _was_forked() -> bool:
+    """Whether torch's threads may have stayed in another process, from which this one was forked."""
+    forked_and_runs_nothing_else = 0x40  # PF_FORKNOEXEC of Linux
+    try:
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
+            flags = int(file.read().rpartition(")")[2].split()[6])
+    except (OSError, ValueError, IndexError):
+        return False
+    return bool(flags & forked_and_runs_nothing_else)
+
+
+if _kernel.AVAILABLE:
+    _kernel.native.use_torch_threads(to_work=not _was_forked())
 
 
 def solve(problem: Problem, wanted: Inspect | None) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
@@ -72,6 +84,7 @@ def plain(q: Tensor, k: Tensor, v: Tensor, mask: Any, *options: Any) -> Tensor |
         return None
     if torch.autograd.forward_ad._current_level >= 0:
         return None
+    torch.get_num_threads()  # which a thread does not know until torch is asked
     try:
         arrays = [each.numpy() for each in tensors]
     except (AttributeError, RuntimeError, TypeError):  # not of the CPU, or gradients are wanted
@@ -122,6 +135,7 @@ def _as_tensor(array: Array, dtype: str) -> Tensor:
 
 
 def _read(operands: Sequence[Any]) -> Problem:
+    torch.get_num_threads()
     dtype = str(operands[0].dtype).removeprefix("torch.")
     return Problem(dtype, *map(_as_array, operands))
 

@@ -33,6 +33,7 @@ def step(
     turns: cosines and signed sines of each new token's place, if positions are rotary.
     seen: batch, token, place: True where a token may look.
     """
+    torch.get_num_threads()  # which a thread does not know until torch is asked
     batch, tokens, heads, dim = wide.shape
     heads -= 2 * keys.shape[1]
     out = wide.new_empty(batch, tokens, heads, dim)
