@@ -29,14 +29,14 @@ PROBLEM = """Tensor q, Tensor k, Tensor v, Tensor? past_k, Tensor? past_v, Tenso
 
 
 def _was_forked() -> bool:
-    """Whether torch's threads may have stayed in another process, from which this one was forked."""
-    forked_and_runs_nothing_else = 0x40  # PF_FORKNOEXEC of Linux
+    """Whether torch's threads may have stayed behind, in the process that this one is a fork of."""
+    forked = 0x40  # Linux's PF_FORKNOEXEC
     try:
         with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
             flags = int(file.read().rpartition(")")[2].split()[6])
     except (OSError, ValueError, IndexError):
         return False
-    return bool(flags & forked_and_runs_nothing_else)
+    return bool(flags & forked)
 
 
 if _kernel.AVAILABLE:
