@@ -1,27 +1,9 @@
-import os
-import subprocess
 import sys
 import venv
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def run(command: list[str], **environment: str) -> str:
-    """Return what the command wrote, both streams together; a failure shows it."""
-    finished = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stdout
-    return finished.stdout
+from tests.kernel.installing import run
 
 
 @pytest.mark.long
@@ -30,7 +12,7 @@ def test_a_failing_compiler_leaves_a_working_package_that_says_so(tmp_path: Path
     venv.create(tmp_path / "venv", with_pip=True)
     python = str(tmp_path / "venv" / "bin" / "python")
     install = [python, "-m", "pip", "install", "--verbose", "--disable-pip-version-check", "."]
-    build_output = run(install, CC="/bin/false", CXX="/bin/false", PIP_CONSTRAINT="constraints.txt")
+    build_output = run(install, CC="/bin/false", CXX="/bin/false")
     assert "regard is installed WITHOUT its C++ extension" in build_output
     assert "attention is computed by NumPy, several times slower" in build_output
 

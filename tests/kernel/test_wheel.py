@@ -1,14 +1,12 @@
 """`pip wheel .` makes a wheel that works where nothing but its dependencies is installed."""
 
-import os
-import subprocess
 import sys
 import venv
 from pathlib import Path
 
 import pytest
+from tests.kernel.installing import run
 
-ROOT = Path(__file__).resolve().parents[2]
 ATTEND = """
 import sys
 import numpy as np
@@ -21,20 +19,6 @@ assert regard.attention(q, k, v).tolist() == [[2.0]] * 3
 assert "torch" not in sys.modules
 print(regard.__file__)
 """
-
-
-def run(command: list[str], cwd: Path = ROOT) -> str:
-    finished = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stdout
-    return finished.stdout
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -91,7 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output:
         check_target(arguments.output)
     translator = Translator.load(arguments.model, arguments.precision)
-    gc.enable()  # this verb may run for long
     if not arguments.text and not arguments.input and sys.stdin.isatty():
         return _interactive(translator, how, arguments)
     told = (

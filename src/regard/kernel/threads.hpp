@@ -19,7 +19,6 @@ void parallel_for(Index items, const Function &function) {
 }
 
 int threads();
-bool share_threads();
 void set_threads(int number);  // 0: as many as this process may use
 
 // From here on as many threads work as torch uses, and they are torch's own, if they are there `to_work`

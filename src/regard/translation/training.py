@@ -311,14 +311,11 @@ class Trainer:
             _put(parameters, own)
 
     def _gathered(self) -> Transformer:
-        """A second model of whole tensors, in the first process; all must take part."""
+        """In the first process a second model, of whole tensors; all must take part."""
         weights = distributed.gathered(self.average.weights(), self.place)
-        with torch.device("meta"):
-            model = Transformer(self.model.config)
+        model: Transformer = self.model
         if self.place.first:
-            model.load_state_dict(weights, assign=True)
-            model.compute_turns()
-            model.to(self.machine.device)
+            model = Transformer.holding(model.config, weights).to(self.machine.device)
         return model
 
     def _export(self, model: Transformer) -> None:
